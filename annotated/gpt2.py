@@ -8,7 +8,7 @@ from dataclasses import replace
 from torch import nn
 
 from annotated import require
-from annotated.datasets import REGISTRY, cache_folder, fetch
+from annotated.data.datasets import REGISTRY, cache_folder, fetch
 from annotated.gpt import GPT, GPTConfig
 from annotated.weights import load_gpt2, read_safetensors
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from annotated import require
-from annotated.data import pad_sequences
+from annotated.batches import pad_sequences
 from annotated.masks import causal_mask, padding_mask
 from annotated.training import evaluating
 from annotated.transformer import Transformer

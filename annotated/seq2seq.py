@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from annotated import require
-from annotated.data import Batch, Vocabulary
+from annotated.batches import Batch, Vocabulary
 from annotated.devices import device_of, to_device
 from annotated.masks import length_mask
 from annotated.recurrent_attention import ScoredAttention

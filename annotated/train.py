@@ -36,10 +36,11 @@ from torch import Tensor, distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim.lr_scheduler import LambdaLR
 
+from annotated.batches import Vocabulary
 from annotated.checkpoints import Record, load_checkpoint, previous
-from annotated.data import Vocabulary
+from annotated.data.number_words import numbers_of
+from annotated.data.text import random_windows
 from annotated.gpt import next_token_loss
-from annotated.number_words import numbers_of
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,
     IMDB_RECIPES,
@@ -83,7 +84,6 @@ from annotated.recipes.translation import (
     translation_model,
     translation_task,
 )
-from annotated.text import random_windows
 from annotated.training import Loss, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
 

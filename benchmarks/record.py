@@ -34,7 +34,7 @@ TOLERANCE = 1e-3
 
 
 def names() -> list[str]:
-    """Return the benchmarks: ``rates`` for ``benchmarks/ch07_rates.py``."""
+    """Return the benchmarks: ``rates`` for ``benchmarks/ch07/rates.py``."""
     return sorted(path.stem.partition("_")[2] for path in _files("*"))
 
 

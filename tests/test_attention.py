@@ -15,10 +15,10 @@ from annotated.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
+from annotated.chapters.ch05.distance import ALiBiAttention, T5Attention
 from annotated.masks import causal_mask, length_mask
+from annotated.page.laboratory_runs import UnscaledAttention
 from annotated.positions import RotaryMultiHeadAttention
-from annotated.recipes.distance import ALiBiAttention, T5Attention
-from annotated.recipes.laboratory import UnscaledAttention
 from annotated.recipes.text_models import PastAverage
 from annotated.transformer_xl import RelativeMultiHeadAttention
 from tests.compare import assert_close, gradients

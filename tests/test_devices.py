@@ -29,8 +29,10 @@ from annotated.attention import (
     record_attention,
     scaled_dot_product_attention,
 )
+from annotated.batches import Vocabulary, batches
 from annotated.bert import Bert, BertConfig, mask_tokens, next_sentence_pairs
-from annotated.data import Vocabulary, batches
+from annotated.data.reactions import attention_maps
+from annotated.data.text import all_windows, ngram_bits, random_windows
 from annotated.decoding import greedy_decode, sample
 from annotated.devices import to_device
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -41,10 +43,8 @@ from annotated.positions import (
     RotaryMultiHeadAttention,
     rotary_embedding,
 )
-from annotated.reactions import attention_maps
 from annotated.segments import SegmentLoss, segments
 from annotated.seq2seq import exact_matches
-from annotated.text import all_windows, ngram_bits, random_windows
 from annotated.trace import trace
 from annotated.training import LabelSmoothing, evaluate, fit
 from annotated.transformer import Transformer, TransformerConfig
@@ -69,7 +69,7 @@ NOT_RUN = {
         "stochastic_bfloat16": CPU,
         **dict.fromkeys(("plain_step", "rule_of", "scaled_step"), CPU),
     },
-    "recipes.ddp": {"main": "runs on the GPU in tests/recipes/test_ddp.py"},
+    "recipes.ddp": {"main": "runs on the GPU in tests/chapters/ch18/test_ddp.py"},
     "recipes.long": {
         **dict.fromkeys(("long_model", "parts_of", "pass_over", "bits"), CPU),
         "batches_for": DATA,

@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from annotated import datasets, gpt2
-from annotated.datasets import DataError, File
+from annotated import gpt2
+from annotated.batches import datasets
+from annotated.chapters.ch16.drawings import TINY, random_state
+from annotated.data.datasets import DataError, File
 from annotated.gpt import GPT, GPTConfig
 from annotated.gpt2 import SIZES, count_parameters, initialise, official_gpt2
-from annotated.page.ch16 import TINY, random_state
 from annotated.weights import load_gpt2
 from tools.rxnmapper import safetensors
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from annotated.chapters.ch18.large import with_checkpoints
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import SIZES
 from annotated.memory import (
@@ -17,7 +18,6 @@ from annotated.memory import (
     profiled_bytes,
     training_memory,
 )
-from annotated.recipes.large import with_checkpoints
 
 # no two sizes are alike
 TINY = GPTConfig(31, d_model=14, heads=7, layers=3, d_ff=11, max_len=13)

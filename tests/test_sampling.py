@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from annotated.attention import MultiHeadAttention
+from annotated.chapters.ch05.distance import ALiBiAttention
+from annotated.chapters.ch13.lsh import LSHText
 from annotated.decoding import (
     KeyValueCache,
     keep_top_k,
@@ -15,8 +17,6 @@ from annotated.decoding import (
 )
 from annotated.gpt import GPT, GPTConfig
 from annotated.positions import RotaryMultiHeadAttention
-from annotated.recipes.distance import ALiBiAttention
-from annotated.recipes.lsh import LSHText
 from annotated.recipes.text_models import PastAverage
 from annotated.transformer_xl import RelativeMultiHeadAttention
 

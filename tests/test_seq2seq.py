@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated.data import Batch, Vocabulary, pad_sequences
+from annotated.batches import Batch, Vocabulary, pad_sequences
 from annotated.recurrent_attention import (
     AdditiveAttention,
     DotAttention,

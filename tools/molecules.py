@@ -1,4 +1,4 @@
-"""Make `annotated/page/static/molecules.json`: where page 15b draws atoms and bonds.
+"""Make `annotated/chapters/ch15/molecules.json`: where page 15b draws atoms and bonds.
 
     python3.11 -m venv ENV
     ENV/bin/pip install rdkit==2026.9.1

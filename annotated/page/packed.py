@@ -25,13 +25,13 @@ import numpy
 import torch
 from torch import Tensor
 
+from annotated.batches import Vocabulary
 from annotated.bert import Bert, BertConfig
 from annotated.classifier import ClassifierConfig, TransformerClassifier
-from annotated.data import Vocabulary
+from annotated.data.spelling import Sounds, spelling_words
 from annotated.recipes.classification import BagOfEmbeddings, Words
 from annotated.recipes.pretraining import Tokens
 from annotated.recipes.translation import Cutter
-from annotated.spelling import Sounds, spelling_words
 from annotated.transformer import Transformer, TransformerConfig
 
 OPENING = "(globalThis.annotatedModels ||= {})[{name}] = "

@@ -19,12 +19,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
+from annotated.batches import pad_sequences
 from annotated.checkpoints import Record
 from annotated.classifier import ClassifierConfig, TransformerClassifier, pool
-from annotated.data import pad_sequences
-from annotated.datasets import imdb, rotten_tomatoes
+from annotated.data.datasets import imdb, rotten_tomatoes
+from annotated.data.functions import LABELS, disguised, library_functions
 from annotated.devices import device_of
-from annotated.functions import LABELS, disguised, library_functions
 from annotated.recipes.common import one_cycle
 from annotated.training import evaluating, fit
 

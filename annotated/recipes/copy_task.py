@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 
+from annotated.batches import sequence_task
 from annotated.checkpoints import Record
-from annotated.data import sequence_task
 from annotated.decoding import greedy_decode
 from annotated.devices import device_of, to_device
 from annotated.masks import padding_mask
@@ -48,7 +48,7 @@ def copy_batches(
         steps: number of batches.
         size: sequences in a batch.
         end: whether targets say where they end.
-        task: what :func:`annotated.data.sequence_task` takes, such as ``length``.
+        task: what :func:`annotated.batches.sequence_task` takes, such as ``length``.
 
     Yields:
         Sources ``(b, s)`` and targets ``(b, t)``.

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from annotated.batches import Batch, Vocabulary, batches, date_pairs
 from annotated.checkpoints import Record
-from annotated.data import Batch, Vocabulary, batches, date_pairs
 from annotated.devices import device_of, to_device
 from annotated.recipes.common import paper_adam
 from annotated.recipes.rates import CLIMB, RATE_SHAPES

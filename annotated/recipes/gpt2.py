@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from annotated import require
 from annotated.attention import MultiHeadAttention
-from annotated.byte_bpe import ByteTokenizer, gpt2_tokenizer
+from annotated.data.byte_bpe import ByteTokenizer, gpt2_tokenizer
+from annotated.data.text import all_windows, standard_library
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import initialise
 from annotated.recipes.text import Recipe
-from annotated.text import all_windows, standard_library
 from annotated.training import evaluate
 from annotated.transformer import Encoder, TransformerConfig
 

@@ -24,18 +24,19 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from annotated import require
+from annotated.batches import pad_sequences
 from annotated.bert import Bert, BertConfig, SentencePair, mask_tokens, pair_ids
 from annotated.checkpoints import Record
 from annotated.classifier import pool
-from annotated.data import pad_sequences
-from annotated.devices import device_of, to_device
-from annotated.functions import (
+from annotated.data.functions import (
     _modules,
     disguised,
     functions_of,
     library_functions,
     module_split,
 )
+from annotated.data.wordpiece import bert_words, cut_word, learn_pieces
+from annotated.devices import device_of, to_device
 from annotated.recipes.classification import (
     Labelled,
     Recipe,
@@ -47,7 +48,6 @@ from annotated.recipes.classification import (
 )
 from annotated.recipes.common import one_cycle
 from annotated.training import evaluating, fit
-from annotated.wordpiece import bert_words, cut_word, learn_pieces
 
 Masked = tuple[Tensor, Tensor, Tensor]  # read (b, t), tokens (b, t), asked (b, t)
 Document = tuple[str, ...]  # its sentences

@@ -16,9 +16,9 @@ from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention
 from annotated.checkpoints import Record
+from annotated.data.text import MODULES
 from annotated.devices import device_of, to_device
 from annotated.recipes.common import one_cycle
-from annotated.text import MODULES
 from annotated.training import evaluating, fit
 
 # ---- who gave what to whom -------------------------------------------------------
@@ -140,7 +140,7 @@ MISSING_LETTER = {"width": 64, "hidden": 128, "batch": 128, "steps": 1200, "rate
 def library_prose() -> str:
     """Return the English of the docstrings in Python's own library, in lower case.
 
-    Which modules is fixed (``annotated.text.MODULES``); each Python has its own text.
+    Which modules is fixed (``annotated.data.text.MODULES``); each Python has its own text.
     """
     folder = Path(sysconfig.get_paths()["stdlib"])
     files = [folder / f"{m}.py" for modules in MODULES.values() for m in modules]

@@ -18,17 +18,17 @@ from torch.optim.lr_scheduler import OneCycleLR
 
 from annotated import require
 from annotated.checkpoints import Record
-from annotated.datasets import enwik8, tinyshakespeare
-from annotated.devices import device_of
-from annotated.gpt import GPT, GPTConfig, next_token_loss
-from annotated.recipes.text_models import ConvolutionText, GRUText, PastAverage
-from annotated.text import (
+from annotated.data.datasets import enwik8, tinyshakespeare
+from annotated.data.text import (
     CHARACTERS,
     Characters,
     all_windows,
     random_windows,
     standard_library,
 )
+from annotated.devices import device_of
+from annotated.gpt import GPT, GPTConfig, next_token_loss
+from annotated.recipes.text_models import ConvolutionText, GRUText, PastAverage
 from annotated.training import evaluate, evaluating, fit
 
 # ---- what is read, and how a model learns from it ------------------------------

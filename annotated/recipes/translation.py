@@ -14,19 +14,20 @@ from jaxtyping import Float
 from torch import Tensor
 
 from annotated import require
-from annotated.bpe import apply_merges, join_pieces, learn_merges, split_words
+from annotated.batches import Batch, Vocabulary, pad_sequences, token_batches
 from annotated.checkpoints import Record
-from annotated.data import Batch, Vocabulary, pad_sequences, token_batches
-from annotated.datasets import multi30k
-from annotated.devices import device_of
-from annotated.metrics import error_rates
-from annotated.number_words import (
+from annotated.data.bpe import apply_merges, join_pieces, learn_merges, split_words
+from annotated.data.datasets import multi30k
+from annotated.data.number_words import (
     cut_words,
     english,
     french,
     join_words,
     numbers_of,
 )
+from annotated.data.spelling import Sounds, spelling_pairs, spelling_words
+from annotated.devices import device_of
+from annotated.metrics import error_rates
 from annotated.recipes.common import one_cycle
 from annotated.search import (
     DecoderCache,
@@ -34,7 +35,6 @@ from annotated.search import (
     beam_search,
     cached_greedy_decode,
 )
-from annotated.spelling import Sounds, spelling_pairs, spelling_words
 from annotated.training import LabelSmoothing, fit
 from annotated.transformer import Transformer, TransformerConfig
 

@@ -23,8 +23,8 @@
 # %% Figure: where “it” looks tags=["hide-input"]
 from itertools import product
 
-from annotated.page import ch02
-from annotated.recipes import pronouns
+from annotated.chapters.ch02 import drawings as ch02
+from annotated.chapters.ch02 import pronouns
 
 parts = {
     "animal": ["cat", "dog", "cow", "goose"],
@@ -500,7 +500,7 @@ say(
 # 3. A linear layer turns what came back into *il* or *elle*.
 
 # %%
-from annotated.recipes.pronouns import PronounReader
+from annotated.chapters.ch02.pronouns import PronounReader
 
 show_source(PronounReader, fold="PronounReader: the model")
 

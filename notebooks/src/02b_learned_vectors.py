@@ -95,7 +95,7 @@ expect(
 # for all films on a person's side of the dotted line:
 
 # %% Try it: turn a taste tags=["hide-input"]
-from annotated.page import ch02
+from annotated.chapters.ch02 import drawings as ch02
 from annotated.page.play import play
 
 

@@ -29,7 +29,7 @@ def soft_lookup(query, keys, values, temperature):
 
 
 # %% Proof: the two extremes tags=["hide-input", "proof"]
-from annotated.page import ch02
+from annotated.chapters.ch02 import drawings as ch02
 from annotated.page.notebook import check_close
 
 keys, values, query = torch.randn(6, 4), torch.randn(6, 2), torch.randn(4)

@@ -67,7 +67,7 @@ for name, heads in {"by hand": by_hand, "fused": by_kernel}.items():
     print(f"{name:8} strides {back.stride()}", "copied" if moved else "a view")
 
 # %% Proof: which steps copy, and that none loses a number tags=["hide-input", "proof"]
-from annotated.page import ch03
+from annotated.chapters.ch03 import drawings as ch03
 
 ch03.check_layout(projected, h)
 
@@ -137,7 +137,7 @@ def written_out(x):
 
 
 # %%
-from annotated.page import ch03
+from annotated.chapters.ch03 import drawings as ch03
 
 ways = {"loop over heads": looped, "written out": written_out, "fused": timed}
 ch03.times(ways, long)

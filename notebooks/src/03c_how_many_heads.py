@@ -33,7 +33,7 @@ for seed in (0, 1, 2):
     models[seed] = train_giving(Giving(heads=1).to(device), seed)
 
 # %% Figure: three models of one head tags=["hide-input"]
-from annotated.page import ch03
+from annotated.chapters.ch03 import drawings as ch03
 from annotated.page.pictures import Matrix, chain
 
 words = "mary gave roses to susan".split()
@@ -175,7 +175,7 @@ expect(
 # break the linearity: let a small network change each word before attention.
 
 # %%
-from annotated.page import ch03
+from annotated.chapters.ch03 import drawings as ch03
 from annotated.page.notebook import recorded, show_source
 from annotated.recipes.several_heads import WordNetwork
 

@@ -35,7 +35,7 @@ for fill in (-torch.inf, 1e-9):
 # <!-- given: 0.5 -->
 
 # %% Try it: which number hides the third score? tags=["hide-input"]
-from annotated.page import ch04
+from annotated.chapters.ch04 import drawings as ch04
 from annotated.page.play import play
 
 FILLS = {"−∞": -torch.inf, "−1e9": -1e9, "−1e4": -1e4, "1e−9": 1e-9}

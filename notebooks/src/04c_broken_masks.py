@@ -26,7 +26,7 @@ toy_mask = torch.tensor([[[True, True, True, False, False]]])  # (b, 1, s)
 toy_weights = masked_softmax(toy_scores, toy_mask)
 
 # %% Picture: scores and weights under the right mask tags=["hide-input"]
-from annotated.page import ch04
+from annotated.chapters.ch04 import drawings as ch04
 
 ch04.weigh(
     *(words, toy_scores[0], toy_weights[0], toy_mask[0].expand(5, 5)),

@@ -41,7 +41,7 @@ check_close("batch norm: each column is −1, 1", columns, signs.T, 1e-4)
 # padding, join it in the batch. How far does it move?
 
 # %% Table: how far a sentence moves tags=["hide-input"]
-from annotated.page import ch06b
+from annotated.chapters.ch06 import drawings_b as ch06b
 
 ch06b.moves_table()
 

@@ -141,7 +141,7 @@ for norm, model in trained.items():
     }
 
 # %% Try it: follow one position through the stream tags=["hide-input"]
-from annotated.page import ch06c
+from annotated.chapters.ch06 import drawings_c as ch06c
 
 shares = {n: read_out(m, streams[n]) for n, m in trained.items()}
 ch06c.stream_explorer(orders, streams, shares, "fadehb")

@@ -26,7 +26,7 @@
 # tenth. Below, each row is one step, each column one gradient.
 
 # %% Picture: what each gradient weighs in a running mean tags=["hide-input"]
-from annotated.page import ch07b
+from annotated.chapters.ch07 import drawings_b as ch07b
 
 ch07b.running_means()
 

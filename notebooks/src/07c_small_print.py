@@ -26,7 +26,7 @@
 import tempfile
 from pathlib import Path
 
-from annotated.page import ch07c
+from annotated.chapters.ch07 import drawings_c as ch07c
 from annotated.recipes.copy_task import copy_batches, next_symbol_loss
 from annotated.training import fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig

@@ -46,7 +46,7 @@ def sentences(words=("start",), chance=1.0):
 
 
 # %% Picture: all sentences of the toy tags=["hide-input"]
-from annotated.page import ch09b
+from annotated.chapters.ch09 import drawings_b as ch09b
 
 every = sentences()
 ch09b.tree(every, AFTER)
@@ -91,7 +91,7 @@ def beam(after, k, most, start=1, end=2):
 # convention. Here is the toy, step by step:
 
 # %%
-from annotated.page import ch09b
+from annotated.chapters.ch09 import drawings_b as ch09b
 
 table = ch09b.table_of(AFTER)
 ch09b.trace_of_toy(beam, table)

@@ -23,7 +23,7 @@
 # nine tenths of them, and then read the last tenth:
 
 # %%
-from annotated.bpe import apply_merges, learn_merges, split_words
+from annotated.data.bpe import apply_merges, learn_merges, split_words
 from annotated.recipes.several_heads import library_prose
 
 text = library_prose()
@@ -33,7 +33,7 @@ learned, unread = words[:cut], words[cut:]
 merges = learn_merges(learned, 4000)
 
 # %% Table: words, letters, pieces tags=["hide-input"]
-from annotated.page import ch09c
+from annotated.chapters.ch09 import drawings_c as ch09c
 
 ch09c.sizes_table(learned, unread, merges[:1000])
 
@@ -53,7 +53,7 @@ ch09c.sizes_table(learned, unread, merges[:1000])
 from collections import Counter
 from itertools import pairwise
 
-from annotated.bpe import merge
+from annotated.data.bpe import merge
 
 TIMES = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 

@@ -14,9 +14,10 @@
 # %% Figure: counting what comes next tags=["hide-input"]
 from collections import Counter
 
-from annotated.page import ch11, ch12
+from annotated.chapters.ch11 import drawings as ch11
+from annotated.chapters.ch12 import drawings as ch12
 from annotated.page.notebook import check_close, cost, expect, recorded
-from annotated.text import all_windows, standard_library
+from annotated.data.text import all_windows, standard_library
 
 library = standard_library("train")
 
@@ -66,7 +67,7 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 
 # %%
 from annotated.recipes.text import read_text
-from annotated.text import random_windows
+from annotated.data.text import random_windows
 
 text = read_text("library")  # ids of 39 modules to train on, 8 held out
 batch = random_windows(text.train, length=64, size=16, steps=1, seed=0)
@@ -106,7 +107,7 @@ ch11.questions(*(decode(ids[9, :8]) for ids in (window, target)))
 # context?
 
 # %%
-from annotated.text import ngram_bits
+from annotated.data.text import ngram_bits
 
 counted = {}
 for order in (1, 2, 3):  # unigrams, bigrams, trigrams

@@ -23,7 +23,7 @@
 # passed on?
 
 # %% Try it: three ways over a distance tags=["hide-input"]
-from annotated.page import ch11b
+from annotated.chapters.ch11 import drawings_b as ch11b
 from annotated.page.play import play
 
 play(
@@ -213,7 +213,7 @@ ch11b.check_work(models["attention"])
 # it has met. Which is better, and which gains more by growing?
 
 # %% Figure: counts and models, by size tags=["hide-input", "remove-stdout"]
-from annotated.page import ch11
+from annotated.chapters.ch11 import drawings as ch11
 
 names = "text_counts", "text", "text_larger", "text_deeper"
 by_size = [recorded(name)["rows"] for name in names]

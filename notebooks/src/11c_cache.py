@@ -42,7 +42,7 @@ torch.nn.init.normal_(tiny.positions.table, std=0.5)  # as large as embeddings
 # before you move the slider:
 
 # %% Try it: positions computed, step by step tags=["hide-input"]
-from annotated.page import ch11c
+from annotated.chapters.ch11 import drawings_c as ch11c
 
 ch11c.rows_explorer(tiny, encode("d"))
 

@@ -28,7 +28,7 @@ with torch.device("meta"):  # shapes alone, no memory
     )
 
 # %% Table: what each cluster's table weighs tags=["hide-input"]
-from annotated.page import ch12b
+from annotated.chapters.ch12 import drawings_b as ch12b
 
 ch12b.sizes_table(plain, adaptive)
 

@@ -56,7 +56,7 @@
 # one makes it slightly worse (why: 12c.2):
 
 # %% Table: the loss by the memory's length tags=["hide-input", "remove-stdout"]
-from annotated.page import ch12c
+from annotated.chapters.ch12 import drawings_c as ch12c
 from annotated.page.notebook import recorded
 
 runs = recorded("lengths")["runs"]
@@ -131,8 +131,8 @@ ch12c.check_options()
 # for an `ext_len` of 0, the default. Try it, with four new positions in each segment:
 
 # %%
-from annotated.page import ch12c
-from annotated.recipes.segments_options import remembered
+from annotated.chapters.ch12 import drawings_c as ch12c
+from annotated.chapters.ch12.segments_options import remembered
 
 
 def seen(order, mem_len, ext_len, segment):
@@ -197,7 +197,7 @@ ch12c.check_distances()
 # memory, once it has added its own?
 
 # %%
-from annotated.recipes.segments_options import times_added
+from annotated.chapters.ch12.segments_options import times_added
 
 run = {"length": 2, "mem_len": 6, "count": 4}
 print("as published   ", *times_added(**run, in_place=True))
@@ -279,7 +279,7 @@ print(f"✓ {refused}")
 # machine with a GPU; it downloads 36 MB.
 
 # %%
-from annotated.recipes.segments_enwik8 import train_on_enwik8
+from annotated.chapters.ch12.segments_enwik8 import train_on_enwik8
 
 ENWIK8 = False
 if ENWIK8:

@@ -25,7 +25,7 @@ weights = torch.tensor([10.0, 20, 30, 40])
 print(x.grad)  # position 2 stood first, so its gradient is 10
 
 # %% Proof: gradients with the buckets held fixed tags=["hide-input", "proof"]
-from annotated.page import ch13
+from annotated.chapters.ch13 import drawings as ch13
 
 ch13.check_gradients()
 
@@ -88,7 +88,7 @@ ch13.check_replay(gradient, layer, inputs)
 # %%
 from annotated.gpt import GPTConfig
 from annotated.recipes.common import one_cycle
-from annotated.recipes.lsh import (
+from annotated.chapters.ch13.lsh import (
     DUPLICATE,
     LENGTH,
     LSHText,
@@ -155,7 +155,7 @@ fit(
 at, met, right = zip(*watched, strict=True)
 
 # %% Figure: pairs that meet, and right answers tags=["hide-input"]
-from annotated.page import ch13
+from annotated.chapters.ch13 import drawings as ch13
 
 ch13.meeting_figure(watched)
 

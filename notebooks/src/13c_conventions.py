@@ -17,7 +17,7 @@
 # Three implementations, and where they differ:
 
 # %% Table: six decisions of three implementations tags=["hide-input"]
-from annotated.page import ch13
+from annotated.chapters.ch13 import drawings as ch13
 
 ch13.decisions()
 

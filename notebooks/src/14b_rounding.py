@@ -40,7 +40,7 @@ for dtype in DTYPES:
 # the error, as a share of the input?
 
 # %% Figure: the error by depth and precision tags=["hide-input"]
-from annotated.page import ch14
+from annotated.chapters.ch14 import drawings as ch14
 
 ch14.plot_errors()
 

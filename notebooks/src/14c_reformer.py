@@ -21,7 +21,7 @@
 # normalised, and adds to the other.
 
 # %% Picture: a Reformer tags=["hide-input"]
-from annotated.page import ch14
+from annotated.chapters.ch14 import drawings as ch14
 
 ch14.whole_model()
 
@@ -43,7 +43,7 @@ ch14.check_reformer()
 # *rebuilt*, so they're off in their last digits. Here are points of a plane, each a little off:
 
 # %%
-from annotated.page import ch14
+from annotated.chapters.ch14 import drawings as ch14
 
 points = torch.randn(80, 2)
 noise = torch.randn(80, 2)
@@ -148,7 +148,7 @@ ch14.window_table(
 #
 # **So what does a barely trained model lack, characters or steps?** Here, steps. At equal
 # characters, 16 times the steps take it from 3.17 to 2.38 bits, a gain of 0.79. At equal steps, 16
-# times the characters gain 0.29. With a GPU, `run_reformer_recipe("64k", device="cuda")` from `annotated.recipes.reversible` takes 20,000 steps
+# times the characters gain 0.29. With a GPU, `run_reformer_recipe("64k", device="cuda")` from `annotated.chapters.ch14.reversible` takes 20,000 steps
 # with 65,536 bytes of Wikipedia at once, the paper's length. (Not measured here: all numbers on this
 # page come from a CPU.)
 # <!-- given: 16 -->

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotated.glassllm import glass_model
-from annotated.page import drafting
+from annotated.chapters.ch16 import drafting
+from annotated.data.glassllm import glass_model
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 from annotated.page.frames import static
 from annotated.page.laboratory import SHOWN, SWITCHES, laboratory
-from annotated.recipes.laboratory import laboratory_settings
+from annotated.page.laboratory_runs import laboratory_settings
 
 FILE = json.loads(static("laboratory.json"))
 NAMES = list(FILE["experiments"])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from annotated.functions import LABELS
+from annotated.data.functions import LABELS
 from annotated.recipes import classification
 from annotated.recipes.classification import (
     CLASSIFICATION_RECIPES,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from annotated.data import Vocabulary
+from annotated.batches import Vocabulary
 from annotated.recipes.date_transformer import (
     BEGINNINGS,
     DATE_RUN,

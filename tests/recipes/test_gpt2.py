@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from annotated.byte_bpe import gpt2_tokenizer
+from annotated.data.byte_bpe import gpt2_tokenizer
+from annotated.data.text import standard_library
 from annotated.recipes.gpt2 import (
     GPT2_RECIPE,
     TokenText,
@@ -18,7 +19,6 @@ from annotated.recipes.gpt2 import (
     text_nats,
     token_text,
 )
-from annotated.text import standard_library
 
 
 def test_the_first_ranks_are_a_tokenizer():

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from annotated.bert import SentencePair
 from annotated.classifier import pool
-from annotated.functions import Function, functions_of, module_split
+from annotated.data.functions import Function, functions_of, module_split
 from annotated.recipes import pretraining
 from annotated.recipes.classification import Labelled, Recipe, measure, reader
 from annotated.recipes.pretraining import (

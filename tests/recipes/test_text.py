@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated.attention import record_attention
+from annotated.data.text import CHARACTERS, random_windows, standard_library
 from annotated.gpt import GPT, GPTConfig
 from annotated.recipes import text as recipe
 from annotated.recipes.text import (
@@ -22,7 +23,6 @@ from annotated.recipes.text import (
     text_model,
     train_text,
 )
-from annotated.text import CHARACTERS, random_windows, standard_library
 from benchmarks.record import read as recorded
 
 V, SHAKESPEARE = 96, "shakespeare, CPU"

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from annotated.bpe import split_words
-from annotated.data import Vocabulary
-from annotated.number_words import cut_words, english, french
+from annotated.batches import Vocabulary
+from annotated.data.bpe import split_words
+from annotated.data.number_words import cut_words, english, french
 from annotated.recipes import translation
 from annotated.recipes.translation import (
     NUMBER_WORDS,

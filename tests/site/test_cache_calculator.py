@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotated.page import ch16b
+from annotated.chapters.ch16 import drawings_b as ch16b
 
 WIDTHS = {"page": 700, "phone": 340}
 

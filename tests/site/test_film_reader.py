@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from annotated.page import ch10
+from annotated.chapters.ch10 import drawings as ch10
 from annotated.page.frames import static
 from annotated.page.packed import unpack_films
 from annotated.recipes.classification import words_of

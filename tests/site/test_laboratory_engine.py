@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from annotated.page.frames import static
-from annotated.positions import sinusoidal_encoding
-from annotated.recipes.laboratory import (
+from annotated.page.laboratory_runs import (
     LABORATORY_TASKS,
     LETTERS,
     LaboratoryTransformer,
@@ -19,6 +18,7 @@ from annotated.recipes.laboratory import (
     laboratory_words,
     laboratory_writes,
 )
+from annotated.positions import sinusoidal_encoding
 from annotated.training import noam_rate
 from annotated.transformer import Transformer, TransformerConfig
 

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from annotated.page.frames import static
-from annotated.recipes.laboratory import laboratory_settings
+from annotated.page.laboratory_runs import laboratory_settings
 
 EXPERIMENTS = json.loads(static("laboratory.json"))["experiments"]
 QUICK = [("whole", 1), ("network", 2), ("mask", 1), ("rate", 3)]

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from annotated.bert import Bert, BertConfig
-from annotated.functions import _Bare, _modules, tokens_of
-from annotated.page import ch15
-from annotated.page.ch15 import HIDING, ORDERS
+from annotated.chapters.ch15 import drawings as ch15
+from annotated.chapters.ch15.drawings import HIDING, ORDERS
+from annotated.data.functions import _Bare, _modules, tokens_of
 from annotated.page.frames import static
 from annotated.page.packed import unpack_bert
 from annotated.recipes.pretraining import Tokens

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from annotated.chapters.ch18 import memory_calculator as calculator
 from annotated.memory import memory_timeline
-from annotated.page import memory_calculator as calculator
 
 WIDTHS = {"page": 700, "phone": 340}
 MEDIUM = calculator.START | calculator.MODELS["GPT-2 medium"]

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from bs4 import BeautifulSoup
 
-from annotated.page import pattern_explorer as explorer
+from annotated.chapters.ch17 import pattern_explorer as explorer
 
 WIDTHS = {"page": 700, "phone": 340}
 LONG = 200  # not a multiple of all strides, and a mask can be counted

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotated.page import ch15b
-from annotated.reactions import HEAD, LAYER, attention_maps, links, reaction_model
+from annotated.chapters.ch15 import drawings_b as ch15b
+from annotated.data.reactions import HEAD, LAYER, attention_maps, links, reaction_model
 
 WIDTHS = {"page": 700, "phone": 340}
 

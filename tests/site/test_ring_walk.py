@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotated.page import ch18b
+from annotated.chapters.ch18 import drawings_b as ch18b
 
 WIDTHS = {"page": 700, "phone": 340}
 

@@ -6,8 +6,9 @@ import math
 import pytest
 from bs4 import BeautifulSoup
 
-from annotated.glassllm import glass_model
-from annotated.page import ch16c, drafting
+from annotated.chapters.ch16 import drafting
+from annotated.chapters.ch16 import drawings_c as ch16c
+from annotated.data.glassllm import glass_model
 
 WIDTHS = {"page": 700, "phone": 340}
 

@@ -5,11 +5,11 @@ import random
 import pytest
 import torch
 
-from annotated.page import ch09
+from annotated.chapters.ch09 import drawings as ch09
+from annotated.data.spelling import spelling_words
 from annotated.page.frames import static
 from annotated.page.packed import unpack_model
 from annotated.search import beam_search, cached_greedy_decode, log_probabilities
-from annotated.spelling import spelling_words
 
 WORDS = random.Random(9).sample(sorted(spelling_words("test")), 50)
 STUB = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotated.page import ch17b
+from annotated.chapters.ch17 import drawings_b as ch17b
 
 WIDTHS = {"page": 700, "phone": 340}
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from annotated.chapters.ch16.trace_walk import trace_walk
 from annotated.gpt import GPT, GPTConfig
-from annotated.page.trace_walk import trace_walk
 from annotated.trace import trace
 from annotated.transformer import Transformer, TransformerConfig
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from annotated.page import ch18b
+from annotated.chapters.ch18 import drawings_b as ch18b
 
 WIDTHS = {"page": 700, "phone": 340}
 COUNTS = ch18b.COUNTS

@@ -68,7 +68,7 @@ def test_the_wheel_holds_all_code_scripts_styles_data_and_recorded_runs(wheel):
             expected.add(path.relative_to(ROOT).as_posix())
     expected.add("annotated/page/static/reactions.tsv")
     expected.add("annotated/page/static/respelled.tsv")
-    expected.add("annotated/page/static/molecules.json")
+    expected.add("annotated/chapters/ch15/molecules.json")
     for path in (ROOT / "annotated/vendor").glob("*/*"):
         expected.add(path.relative_to(ROOT).as_posix())
     assert any("cmudict.dict.gz" in name for name in expected)

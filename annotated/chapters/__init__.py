@@ -1,0 +1,1 @@
+"""What one chapter alone uses: drawings, training, exercises, scripts."""

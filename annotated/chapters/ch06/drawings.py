@@ -1,0 +1,639 @@
+"""Chapter 06, encoder and decoder: its drawings, and its longest proofs."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.batches import Vocabulary, make_batch
+from annotated.chapters.ch06.ladder import (
+    LADDER_PARTS,
+    Rung,
+    ladder_pairs,
+    train_rung,
+    translations,
+)
+from annotated.masks import causal_mask, length_mask
+from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static
+from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.svg import COLOURS
+from annotated.recipes.parts import take_away
+from annotated.transformer import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Residual,
+    Transformer,
+    TransformerConfig,
+)
+
+
+def small(norm: str, layers: int = 1, **changes: Any) -> Transformer:
+    """Return a Transformer that is small enough to be compared number by number."""
+    settings = {"d_model": 32, "heads": 4, "d_ff": 128, "dropout": 0.0, "max_len": 128}
+    settings |= {"norm": norm, "layers": layers} | changes
+    return Transformer(TransformerConfig(20, 20, **settings))
+
+
+def redrawn(module: nn.Module) -> nn.Module:
+    """Return a module whose norms can't be mistaken for each other, or for none."""
+    for part in module.modules():
+        if isinstance(part, nn.LayerNorm):
+            nn.init.uniform_(part.weight, 0.5, 1.5)
+            nn.init.normal_(part.bias)
+    return module
+
+
+def padded() -> Tensor:
+    """Return the mask of two sources, of five symbols and of three."""
+    return length_mask(torch.tensor([5, 3]), 5)
+
+
+Steps = Mapping[str, Callable[[Tensor, Tensor], Tensor]]
+
+
+# ---- proofs: each is given the function that the page defines -----------------------
+
+
+def check_stream(gradients: Callable) -> None:
+    """Prove that a stream is a sum, and what the addition does to ``gradients``."""
+    start = x = torch.randn(1, 10, 32)
+    additions = []
+    for layer in [nn.Linear(32, 32) for _ in range(6)]:
+        additions.append(layer(x).tanh())
+        x = x + additions[-1]
+    check_close("stream = start + all additions", x, start + sum(additions), 1e-5)
+    for size in (0.3, 0.5, 1, 2, 4):
+        plain, added = (gradients(residual, size)[0] for residual in (False, True))
+        said = f"weight size {size}: {plain:.0e} arrives without x +, {added:.0e} with"
+        assert added > 1 and (size >= 1 or plain < 1e-3), said
+    assert plain > added, said
+    print(f"✓ {said}")
+
+
+def check_train(train: Callable, *rungs: Callable) -> None:
+    """Prove that a notebook's ``train`` and its first ``rungs`` are the ladder's."""
+    for parts, decode in zip(((), ("residual",)), rungs, strict=True):
+        ours = torch.tensor(train(decode, steps=4))
+        ladder = train_rung(parts, seed=0, steps=4).history
+        claim = f"train({decode.__name__}) = train_rung({parts}), losses of 4 steps"
+        check_close(claim, ours, torch.tensor([row["loss"] for row in ladder]), 1e-4)
+
+
+def check_feed_forward(feed_forward: Callable) -> None:
+    """Prove that ``feed_forward`` is the module, one position at a time."""
+
+    def by_lines(network: nn.Module, x: Tensor) -> Tensor:
+        return feed_forward(x, *network.parameters())
+
+    def by_loops(network: nn.Module, x: Tensor) -> Tensor:
+        return torch.stack([by_lines(network, word) for word in x])
+
+    given = FeedForward(d_model=8, d_ff=32), torch.randn(5, 8)
+    check_same("equals FeedForward", FeedForward.forward, by_lines, *given)
+    check_same("one position at a time", FeedForward.forward, by_loops, *given)
+
+
+def check_encode(encode: Callable) -> None:
+    """Prove that ``encode`` is the encoder of its rung, which has no norms."""
+    mask = padded()
+    check_same(
+        "the encoder of this rung is encode",
+        lambda encoder, x: encoder(x, mask),
+        lambda encoder, x: encode(encoder.layers, x, mask),
+        take_away(small("pre", layers=2), "norm").encoder,
+        torch.randn(2, 5, 32),
+    )
+
+
+def check_norms(normalise: Callable) -> None:
+    """Prove that ``normalise`` is the norm of a residual, in both orders."""
+
+    def by_hand(norm: nn.Module, x: Tensor) -> Tensor:
+        return normalise(x, *norm.parameters())
+
+    def add_by_hand(residual: Residual, x: Tensor, f: Callable) -> Tensor:
+        if residual.norm_order == "pre":
+            return x + f(by_hand(residual.norm, x))
+        return by_hand(residual.norm, x + f(x))
+
+    x, f = torch.randn(2, 5, 8), nn.Linear(8, 8)  # some sublayer
+    for order in ("pre", "post"):
+        given = redrawn(Residual(8, norm=order)), x, f
+        check_same(f"Residual, {order}-norm", Residual.forward, add_by_hand, *given)
+
+
+def check_encoder_layer(encoder_layer: Callable) -> None:
+    """Prove that ``encoder_layer`` is the module, and that padding is hidden."""
+    layer = redrawn(EncoderLayer(small("pre").config))
+    x, mask = torch.randn(2, 5, 32), padded()
+    check_same("encoder_layer", EncoderLayer.forward, encoder_layer, layer, x, mask)
+    y = encoder_layer(layer, x, mask)
+    check_close(
+        "a padded batch = one sentence at a time, without a mask",
+        [y[0], y[1, :3]],
+        [layer(x[:1])[0], layer(x[1:, :3])[0]],
+        1e-5,
+    )
+
+
+def check_decoder_layer(decoder_layer: Callable) -> None:
+    """Prove that ``decoder_layer`` is the module, and what its masks hide."""
+    layer = redrawn(DecoderLayer(small("pre").config))
+    x, memory = torch.randn(2, 4, 32), torch.randn(2, 5, 32)
+    masks = causal_mask(4), padded()
+    y = decoder_layer(layer, x, memory, *masks)
+    changed = torch.cat([x[:, :3], torch.randn(2, 1, 32)], dim=1)  # the last word
+    moved = decoder_layer(layer, changed, memory, *masks)[:, :3] - y[:, :3]
+    assert moved.abs().max() < 1e-5, "decoder_layer sees the future: is it causal?"
+    given = layer, x, memory, *masks
+    check_same("decoder_layer", DecoderLayer.forward, decoder_layer, *given)
+    alone = [
+        layer(x[i : i + 1, :j], memory[i : i + 1, :length])[0, -1]
+        for i, length in enumerate((5, 3))
+        for j in range(1, 5)
+    ]
+    claim = "its masks = word by word, without any mask"
+    check_close(claim, y.flatten(0, 1), torch.stack(alone), 1e-5)
+
+
+@torch.no_grad()
+def check_write(write: Callable, rung: Rung) -> None:
+    """Prove that ``write`` writes what ``translations`` gives."""
+    for note in ("7 mars 2024", "1936. márc. 20."):
+        ids = make_batch([(note, "")], rung.source, rung.target).source
+        text = write(rung.model.eval(), ids, Vocabulary.start, Vocabulary.end)
+        written, right = "".join(rung.target.decode(text)), translations(rung, [note])
+        assert written == right[0], f"{note}: write gives {written!r}, not {right[0]!r}"
+    print("✓ write gives what was printed above")
+
+
+def check_whole(reference: Callable) -> None:
+    """Prove that the model equals ``reference``, PyTorch's, in a padded batch."""
+    ids = [torch.randint(1, 20, (3, size)) for size in (7, 6)]
+    ids[0][1, 4:], ids[0][2, 6:], ids[1][0, 3:] = 0, 0, 0  # padding
+    for norm in ("pre", "post"):
+        for tied in (True, False):
+            model = redrawn(small(norm, layers=2, tied=tied)).double()
+            name = f"nn.Transformer, {norm}-norm, {'tied' if tied else 'untied'}"
+            check_same(name, model, reference(model), *ids, tolerance=1e-9)
+
+
+def check_reach(reach: Callable) -> None:
+    """Prove that no logit moves when a later symbol changes, in both orders."""
+    for norm in ("pre", "post"):
+        moved = reach(small(norm, 2), *torch.randint(1, 20, (2, 3, 6)))
+        assert not moved.tril(-1).any(), f"{norm}-norm: a logit sees the future"
+        assert moved.triu().sum() == 21, f"{norm}-norm: a logit misses the past"
+    print("✓ pre-norm and post-norm: no logit sees the future, each sees all before")
+
+
+def check_tied() -> None:
+    """Prove that a tied matrix gets the sum of its three gradients."""
+    tied, untied = (small("post", tied=tied) for tied in (True, False))
+    untied.load_state_dict(tied.state_dict())
+    tables = [untied.source_embedding, untied.target_embedding, untied.output]
+    source, target = torch.randint(2, 20, (2, 2, 6))
+    one, other = (model(source, target) for model in (tied, untied))
+    upstream = torch.randn_like(one)
+    one.backward(upstream)
+    other.backward(upstream)
+    check_close(
+        "tied or not, the same logits; tied, the sum of three gradients",
+        [one, tied.source_embedding.weight.grad],
+        [other, sum(table.weight.grad for table in tables)],
+        1e-4,
+    )
+
+
+def check_collapse(steps: Steps) -> None:
+    """Print how fast the words become equal, and hold the page to what it says."""
+    streams = through_layers(steps["attention alone"])
+    alone, resized, added = (
+        [difference(words) for words in through_layers(step)] for step in steps.values()
+    )
+    shrinks = (rms(streams[0]) / rms(streams[1])) ** 2
+    print(
+        f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size,\n"
+        f"  the scores of layer 2 are {shrinks:.0f} times smaller than of layer 1;\n"
+        f"  with x + attention(x), {added[-1]:.0%} is left after 12 layers"
+    )
+    # roundings are 6e-8
+    assert alone[4] < 2e-6, f"attention alone: {alone[4]:.0e} is left after 4 layers"
+    assert resized[6] < 2e-6, f"size restored: {resized[6]:.0e} is left after 6 layers"
+    assert resized[3] > 10 * alone[3] and shrinks > 5, "the size makes no difference"
+    assert 0.02 < added[12] < 0.1, f"the text says a few percent, not {added[12]:.0%}"
+
+
+def check_ladder(ladder: dict, more: dict) -> None:
+    """Hold the page to what it says of the recorded models."""
+    runs = by_parts(ladder, more)
+    ups = [sum(row["loss"] for row in runs[bits]) for bits in UP.values()]
+    assert ups == sorted(ups, reverse=True), "a rung isn't below the one before"
+    for rows in zip(*(runs[bits] for bits in ("00000", "11111", "11101")), strict=True):
+        first, last, bare = (row["loss"] for row in rows)
+        assert last < first / 3 and last < bare, "the whole model isn't far below"
+    exact = [runs[bits][0]["exact"] for bits in ("10001", "11111")]
+    assert exact[0] == 380 < exact[1], f"the text says 380 exact, the record {exact}"
+    best = sorted(runs, key=lambda bits: runs[bits][0]["loss"])  # of seed 0
+    one, two = ([bits for bits in best if bits.count("1") == n] for n in (1, 2))
+    ends = [best[0], one[0], one[-1], two[0]]
+    assert ends == ["11111", "10000", "00100", "10001"], f"best and worst: {ends}"
+    bare = [bits for bits in best if bits[0] == "0"]  # without the residual
+    better = bare[: bare.index("00000")]  # than no part at all
+    assert len(bare) == 16 and len(better) == 2, f"without the residual: {better}"
+
+
+@torch.no_grad()
+def padding_moves() -> None:
+    """Print how far padding moves the logits, with the mask and without it."""
+    model = small("post", 2)
+    source, target = torch.randint(2, 20, (1, 5)), torch.randint(2, 20, (1, 4))
+    before = model(source, target)
+    for extra in (1, 8, 64):
+        memory, mask = model.encode(F.pad(source, (0, extra)))
+        moved = [model.decode(target, memory, m) - before for m in (mask, None)]
+        hidden, seen = ((x.norm() / before.norm()).item() for x in moved)
+        said = f"{hidden:.1%} of their size with the mask, {seen:.1%} without"
+        assert hidden < 1e-4 and seen > 1e-3, said
+        print(f"measured: {extra} symbols of padding move the logits by {said}")
+
+
+# ---- drawings ------------------------------------------------------------------------
+
+ENCODER = (["self-attention", "mask: padding"],)
+DECODER = (
+    ["self-attention", "mask: causal,", "and padding"],
+    ["cross-attention", "mask: padding", "of the source"],
+)
+
+
+def architecture() -> Html:
+    """Draw the whole model, encoder beside decoder."""
+    drawing = Drawing(356, 722)
+    for left, stream, name, text, letter, attentions in (
+        (2, 14, "encoder", "7 mars 2024", "s", ENCODER),
+        (188, 342, "decoder", "▷March␣7,␣", "t", DECODER),
+    ):
+        middle, outwards = left + 83, 1 if stream > left + 83 else -1
+        boxes = middle - 9 * outwards
+        drawing.text(middle, 14, name, bold=True)
+        drawing.text(middle, 34, text, code=True)
+        drawing.arrow((middle, 40), (middle, 62))
+        drawing.text(middle + 10, 56, f"(b, {letter})", anchor="start")
+        y = drawing.box(middle, 62, 166, "embed + position")
+        side = "end" if outwards > 0 else "start"
+        drawing.text(stream - 8 * outwards, 107, f"(b, {letter}, d)", anchor=side)
+        drawing.text(middle, 132, "layer 1")
+        top = 138
+        for box in (*attentions, ["network"]):
+            top = drawing.branch(stream, boxes, top, 138, ["norm"], box) + 13
+            if box[0] == "cross-attention":
+                look = top - 54
+        drawing.frame(left, 115, 166, top - 115, dashed=True)
+        last = top + 16 + 44
+        for number, at in ((2, top + 16), (6, last)):
+            drawing.frame(left, at, 166, 26, dashed=True)
+            drawing.text(middle, at + 17, f"layer {number}, the same")
+        drawing.text(middle, top + 57, "⋮", bold=True)
+        for begin, end in ((y, top + 16), (top + 42, last)):
+            drawing.line((stream, begin), (stream, end), width=3)
+        drawing.arrow((stream, last + 26), (stream, last + 42), width=3)
+        end = drawing.box(middle, last + 42, 166, "norm")
+        if letter == "s":
+            memory = end - 13
+            drawing.text(left, end + 18, "memory (b, s, d)", anchor="start")
+    # the memory goes to the cross-attention of every layer
+    drawing.line((168, memory), (178, memory), width=3)
+    drawing.line((178, look), (178, last + 13), width=3)
+    for y, x in ((look, 193), (top + 29, 188), (last + 13, 188)):
+        drawing.arrow((178, y), (x, y), width=3)
+    drawing.arrow((middle, end), (middle, end + 18), width=3)
+    out = drawing.box(middle, end + 18, 166, "output layer")
+    drawing.arrow((middle, out), (middle, out + 22))
+    drawing.text(middle + 10, out + 15, "(b, t, v)", anchor="start")
+    drawing.text(middle, out + 36, "March␣7,␣2", code=True)
+    return drawing.figure(
+        alt="Two columns, read downwards. The encoder embeds ids (b, s) and adds "
+        "positions: (b, s, d), a stream drawn as a thick line past all layers. In a "
+        "layer, self-attention and then a network read it through a norm, and are "
+        "added to it. A last norm gives the memory, (b, s, d). Each layer of the "
+        "decoder has causal self-attention, cross-attention, to which an arrow leads "
+        "from the memory, and a network. A last norm and an output layer give logits "
+        "(b, t, v).",
+        caption="Thick: the residual stream, which each sublayer reads through a norm "
+        "and adds to (⊕). b sentences, s and t symbols, d width, v vocabulary. (The "
+        "paper has its norms elsewhere: 6.5.)",
+    )
+
+
+def one_stack() -> Html:
+    """Draw the two stacks, and below them a decoder alone, which reads one text."""
+    drawing = Drawing(350, 296)
+    own, cross = "causal self-attention", "cross-attention"
+    for middle, top, text, *lines in (
+        (72, 14, "7 mars 2024", "encoder", "self-attention", "network"),
+        (276, 14, "▷March␣7,␣", "decoder", own, cross, "network"),
+        (186, 182, "Translate:␣7␣mars␣2024→March␣7,␣", "decoder alone", own, "network"),
+    ):
+        drawing.text(middle, top, text, code=True)
+        drawing.arrow((middle, top + 6), (middle, top + 24))
+        end = drawing.box(middle, top + 24, 140, *lines)
+        if own in lines:
+            drawing.arrow((middle, end), (middle, end + 16))
+            drawing.text(middle, end + 30, "2", code=True)
+    drawing.arrow((142, 84), (206, 84), width=3)
+    drawing.text(174, 76, "memory", size=NOTE)
+    drawing.frame(59, 168, 182, 20, shade=0.15)  # around Translate: …→
+    drawing.text(53, 182, "prompt", anchor="end", size=NOTE)
+    return drawing.figure(
+        alt="Above, two stacks: an encoder reads the note; its memory goes to the "
+        "cross-attention of a decoder, which has the date so far and writes 2. Below, "
+        "a decoder alone, without cross-attention, has both in one line, Translate: 7 "
+        "mars 2024 → March 7, and writes 2.",
+        caption="Above, the stacks of this chapter. Below, one stack and one stream: "
+        "the note is the beginning of the text that goes on.",
+    )
+
+
+def norm_orders() -> Html:
+    """Draw pre-norm beside post-norm."""
+    drawing = Drawing(350, 226)
+    for left, title, formula, boxes in (
+        (0, "pre-norm", "x + f(norm(x))", (["norm"], ["sublayer f"])),
+        (180, "post-norm (the paper)", "norm(x + f(x))", (["sublayer f"],)),
+    ):
+        stream, middle = left + 34, left + 116
+        drawing.text(left + 85, 14, title, bold=True)
+        drawing.text(stream + 8, 36, "x", anchor="start", code=True)
+        plus = drawing.branch(stream, middle, 46, 84, *boxes)
+        drawing.line((stream, 26), (stream, plus - 8), width=3)
+        if len(boxes) == 1:  # the norm is still to come, in the stream
+            drawing.arrow((stream, plus + 8), (stream, plus + 28), width=3)
+            plus = drawing.box(stream, plus + 28, 60, "norm") - 8
+        drawing.arrow((stream, plus + 8), (stream, 198), width=3)
+        drawing.text(left + 85, 218, formula, code=True)
+    return drawing.figure(
+        alt="Left, pre-norm: the stream goes straight down; a branch goes through norm "
+        "and sublayer and is added. Right, post-norm: the branch goes through the "
+        "sublayer alone; then the stream itself goes through the norm.",
+        caption="The thick line is the stream. In pre-norm nothing stands in its way.",
+    )
+
+
+# ---- plots and tables ----------------------------------------------------------------
+
+
+def rms(x: Tensor) -> float:
+    """Return the root mean square of all numbers."""
+    return x.square().mean().sqrt().item()
+
+
+def difference(x: Tensor) -> float:
+    """Return the words' distance from their mean, as a share of their size."""
+    return ((x - x.mean(dim=1, keepdim=True)).norm() / x.norm()).item()
+
+
+@torch.no_grad()
+def through_layers(step: Callable[[Tensor, Tensor], Tensor]) -> list[Tensor]:
+    """Return ten random words after each of twelve untrained layers of attention.
+
+    ``step`` makes the words after a layer of those before it and its attention.
+    """
+    torch.manual_seed(0)
+    streams = [torch.randn(1, 10, 32)]
+    for layer in small("pre", layers=12).encoder.layers:
+        streams.append(step(streams[-1], layer.attention(streams[-1])))
+    return streams
+
+
+def collapse(steps: Steps) -> Html:
+    """Plot how much the words differ, layer by layer."""
+    figure, ax = plt.subplots(figsize=(7, 3.2))
+    for (name, step), colour in zip(steps.items(), (OTHER, OTHER, THIS), strict=True):
+        apart = [difference(words) for words in through_layers(step)]
+        ax.semilogy(apart, color=colour, label=name)
+    ax.set(xlabel="layers", ylabel="difference between words")
+    name_lines(ax)
+    return show(
+        figure,
+        title="Attention alone makes all words equal; x + attention(x) doesn't",
+        alt="Difference between ten words after 0 to 12 layers, on a logarithmic axis. "
+        "With attention alone it falls to float32's rounding within four layers, a "
+        "little later when the size is restored after each layer. With x + "
+        f"attention(x) it falls slowly, to {apart[-1]:.2f} after twelve.",
+        caption="Ten random words, fresh weights. Difference: the words' distance from "
+        "their mean, as a share of their size. At 10⁻⁷ they are equal in float32.",
+    )
+
+
+def plot_gradients(plain: Sequence[float], added: Sequence[float]) -> plt.Figure:
+    """Plot the gradient at each layer, without ``x +`` and with it."""
+    figure, ax = plt.subplots(figsize=(4.4, 3))
+    for norms, color, name in ((plain, OTHER, "without"), (added, THIS, "with x +")):
+        ax.semilogy(norms, "o-", ms=4, color=color, label=name)
+    ax.set(xlabel="layer (0 = input)", ylabel="size of the gradient")
+    ax.set(ylim=(1e-16, 1e15), yticks=[1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
+    name_lines(ax)
+    said = f"{plain[0]:.0e} arrives without, {added[0]:.0e} with"
+    ax.text(0, 5e12, said)
+    return figure
+
+
+def with_sizes(facts: Mapping[str, int]) -> list[list[Any]]:
+    """Return rows of networks, their numbers to train and what they remember."""
+    wide = {width: FeedForward(16, width) for width in (16, 32, 64, 128)}
+    count = {width: sum(p.numel() for p in wide[width].parameters()) for width in wide}
+    frozen = count[64] - sum(p.numel() for p in wide[64].inner.parameters())
+    sizes = [16 * 16 + 16, *count.values(), frozen, count[64]]
+    return [
+        [name, size, known]
+        for (name, known), size in zip(facts.items(), sizes, strict=True)
+    ]
+
+
+def mean_loss(name: str) -> float:
+    """Return the mean recorded loss of a rung of ``UP``."""
+    file = resources.files("annotated.results").joinpath("ladder.json")
+    runs = by_parts(json.loads(file.read_text("utf-8")), {"rows": []})
+    return sum(row["loss"] for row in runs[UP[name]]) / 3
+
+
+def trained_on(further: dict, baseline: Sequence[str], here: Sequence[str]) -> Html:
+    """Show what three models write for the notes: trained here, and trained on."""
+    longer = [row for row in further["rows"] if row["run"] == "1500 steps"]
+    rows = zip(further["notes"], baseline, here, longer[0]["written"], strict=True)
+    exact = [row["exact"] for row in longer]
+    caption = (
+        f"Recorded: seed 0. Of 1000 unseen dates, {min(exact)} to {max(exact)} are "
+    )
+    head = [
+        "the note",
+        "attention alone",
+        "the whole, 300 steps",
+        "1500 steps, recorded",
+    ]
+    return show_table(head, rows, caption + "exact after 1500 steps (three seeds).")
+
+
+def check_further(further: dict) -> None:
+    """Hold the page to what it says of models that trained on, or otherwise."""
+    runs: dict[str, list[dict]] = {}
+    for row in further["rows"]:
+        runs.setdefault(row["run"], []).append(row)
+    right = ["March 7, 2024", "March 7, 2024", "March 20, 1936"]
+    for row in runs["1500 steps"]:
+        assert row["written"] == right and row["exact"] >= 900, row
+    assert all(row["loss"] > 2.7 for row in runs["no residual, slower"])
+    losses = ", ".join(f"{row['loss']:.4f}" for row in runs["1500 steps"])
+    print(f"recorded, 1500 steps, three seeds: {losses} nats per symbol")
+    losses = ", ".join(f"{row['loss']:.2f}" for row in runs["no residual, slower"])
+    print(f"  without the residual, 300 steps at a tenth of the rate: {losses}")
+
+
+UP = {"attention alone": "00000"} | {
+    f"+ {part}": ("1" * n).ljust(5, "0") for n, part in enumerate(LADDER_PARTS, 1)
+}
+WITHOUT = {"the whole model": "11111", "without those two": "11010"} | {
+    f"without {part}": "1" * n + "0" + "1" * (4 - n)
+    for n, part in enumerate(LADDER_PARTS)
+}
+
+
+def ladder_losses(ladder: dict, more: dict) -> Html:
+    """Plot the losses of the rungs, and of the whole model without a part or two."""
+    losses = {
+        bits: [row["loss"] for row in rows]
+        for bits, rows in by_parts(ladder, more).items()
+    }
+    left_out = sorted(WITHOUT.items(), key=lambda named: sum(losses[named[1]]))
+    figure, ax = plt.subplots(figsize=(7, 5.2))
+    ticks = {}
+    for label, bits in (*UP.items(), *left_out):
+        y = len(ticks) + 0.7 * (len(ticks) >= len(UP))
+        mean = f"{sum(losses[bits]) / 3:.2f}"
+        if min(losses[bits]) < 1:
+            ax.plot(losses[bits], [y] * 3, "o", color=THIS, alpha=0.6)
+            ax.text(max(losses[bits]) * 1.08, y, mean, va="center")
+        else:
+            ax.text(0.8, y, f"{mean} →", va="center", ha="right")
+        ticks[f"{label} {mean}"] = y, label
+    ax.set(xscale="log", xlim=(0.05, 0.8))
+    ax.set(xlabel="loss on unseen dates, nats per symbol")
+    ax.set_xticks([0.1, 0.2, 0.4, 0.8], ["0.1", "0.2", "0.4", "0.8"])
+    ax.minorticks_off()
+    ax.set_yticks(*zip(*ticks.values(), strict=True))
+    ax.set_ylim(y + 0.6, -0.6)
+    ax.axhline(len(UP) - 0.15, color=COLOURS["muted"], linewidth=1)
+    return show(
+        figure,
+        title="Rung by rung the mean falls; what a part is worth depends on the others",
+        alt=f"Mean losses of models, on a logarithmic axis: {'; '.join(ticks)}.",
+        caption="Above the line, the ladder: each model has one part more. Below it, "
+        "the whole model without a part or two. Dots: three seeds; →: off the axis.",
+    )
+
+
+# ---- explorers -----------------------------------------------------------------------
+
+
+def date_writer(writings: Mapping[str, dict]) -> Html:
+    """Show dates being written, symbol by symbol, and where each symbol looks."""
+
+    def seen(date: str, step: int) -> dict[str, Any]:
+        written = writings[date]["written"]
+        step = min(step, len(written))
+        row = writings[date]["weights"][step - 1]
+        symbol, before = written[step - 1], "".join(written[: step - 1])
+        return {"symbol": symbol, "most": row.index(max(row)), "before": before}
+
+    longest = max(len(drawn["written"]) for drawn in writings.values())
+    tried = [("7 mars 2024", 7), ("1936. márc. 20.", 8), ("20 Oca 1973", 14)]
+    return explorer(
+        static("ch06/date_writer.js"),
+        {"dates": writings},
+        [
+            Choice("date", "the note says", list(writings)),
+            Slider("step", "writing symbol", list(range(1, longest + 1)), 6),
+        ],
+        label="A date being written",
+        checks=[
+            ({"date": date, "step": step}, seen(date, step)) for date, step in tried
+        ],
+        question="Move the slider one step: it writes the day. Where does it look?",
+        caption="■ is the end symbol. The stronger the shade, the more of the weight.",
+    )
+
+
+def by_parts(ladder: dict, more: dict) -> dict[str, list[dict]]:
+    """Return the recorded runs of each model; "10001" has the first and last part."""
+    rungs = [row["rung"] for row in ladder["rows"] if row["seed"] == 0]
+    parts = {rung: ladder["parts"][:i] for i, rung in enumerate(rungs)}
+    parts["all but the norm"] = [p for p in ladder["parts"] if p != "norm"]
+    runs: dict[str, list[dict]] = {}
+    for row in ladder["rows"] + more["rows"]:
+        has = row["parts"] if "parts" in row else parts[row["rung"]]
+        bits = "".join(str(int(part in has)) for part in ladder["parts"])
+        runs.setdefault(bits, []).append(row)
+    return runs
+
+
+def edits(one: str, other: str) -> int:
+    """Return the fewest symbols to exchange, add or remove."""
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, start=1):
+        above, row = row, [i]
+        for j, b in enumerate(other, start=1):
+            row.append(min(above[j - 1] + (a != b), above[j] + 1, row[-1] + 1))
+    return row[-1]
+
+
+def model_builder(ladder: dict, more: dict) -> Html:
+    """Show what a model with some of the parts loses, and what it writes."""
+    dates, kept = ladder["examples"], ("loss", "exact", "written")
+    models = {  # of seed 0
+        bits: {name: rows[0][name] for name in kept}
+        for bits, rows in by_parts(ladder, more).items()
+    }
+    pairs = ladder_pairs(len(dates), "test", 1)
+    assert [text for text, _ in pairs] == dates == more["examples"]
+    answers = [answer for _, answer in pairs]
+
+    def built(on: list[int], date: str) -> dict[str, Any]:
+        model = models["".join(str(int(j in on)) for j in range(5))]
+        i = dates.index(date)
+        return {"loss": model["loss"], "edits": edits(answers[i], model["written"][i])}
+
+    start = "12 de set. de 1928"
+    tried = (([], start), ([0, 4], dates[3]), ([0, 1, 2, 3, 4], dates[0]))
+    return explorer(
+        static("ch06/ladder.js"),
+        {
+            "parts": [*ladder["parts"][:-1], "decoder's self-attention"],
+            "examples": dates,
+            "answers": answers,
+            "models": models,
+            "all": models["11111"]["loss"],
+            "none": models["00000"]["loss"],
+        },
+        [
+            Grid("parts", "switch parts on and off:", 1, 5),
+            Slider("date", "unseen date", dates, start),
+        ],
+        label="Build a model",
+        checks=[
+            ({"parts": [[0, j] for j in on], "date": date}, built(on, date))
+            for on, date in tried
+        ],
+        question="Alone, which part helps most, and which harms most? And which two "
+        "parts together give most of the gain?",
+        caption="32 trained models, recorded, all with seed 0. Framed: symbols that "
+        "are wrong, missing (–) or too many.",
+    )

@@ -1,0 +1,767 @@
+"""Chapter 15, BERT: its drawings, tables, proofs, and what is measured live."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import product
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor, nn
+
+from annotated.attention import record_attention
+from annotated.bert import Bert, BertConfig, mask_tokens
+from annotated.chapters.ch10.drawings import borrowed_rows
+from annotated.data.functions import tokens_of
+from annotated.data.wordpiece import cut_word
+from annotated.devices import device_of
+from annotated.page.diagrams import LINE, NOTE, Drawing
+from annotated.page.frames import Choice, Html, Switch, explorer, static
+from annotated.page.frames import Text as Field
+from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.packed import pack_bert, unpack_bert
+from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
+from annotated.page.records import Rows, dots, grouped
+from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
+from annotated.recipes.pretraining import Tokens
+from annotated.training import evaluating
+from annotated.transformer import ACTIVATIONS
+
+MASK = "[MASK]"
+
+# ---- hide and guess ------------------------------------------------------------
+
+
+def gap() -> Html:
+    """Draw a line of code with a gap: what BERT sees, and what a GPT would see."""
+    before, after = ["if", "source", "is"], ["None", ":"]
+    drawing = Drawing(350, 150)
+    for row, (top, name) in enumerate(
+        ((22, "From both sides"), (96, "From the left alone"))
+    ):
+        x = 6.0
+        drawing.text(6, top - 6, name, anchor="start", bold=True)
+        for i, token in enumerate([*before, "", *after]):
+            width = 7.85 * len(token) + 9 if token else 40
+            if not token:
+                drawing.frame(x, top, width, 24, shade=0.3, color="this")
+                drawing.text(x + width / 2, top + 17, "?", bold=True)
+            elif row and i > len(before):
+                drawing.frame(x, top, width, 24, dashed=True)
+            else:
+                drawing.frame(x, top, width, 24, shade=0.12, color="other")
+                drawing.text(x + width / 2, top + 17, token, code=True)
+            x += width + 3
+        said = "None? not? self? 0?" if row else "not, what else?"
+        drawing.text(6, top + 24 + LINE + 2, said, anchor="start", size=NOTE)
+    return drawing.figure(
+        alt="A line of code with a gap: if source is, gap, None:. If you see both "
+        "sides, you guess not. From the left side alone, much is possible.",
+        caption="Gaps are easier to fill from both sides.",
+    )
+
+
+def hidden_row(
+    tokens: Sequence[str], read: Sequence[str], asked: Tensor, answers: bool = True
+) -> Html:
+    """Draw a row of tokens, what is read instead, and what is asked for.
+
+    Args:
+        tokens: as they stand in the text.
+        read: as many, with some hidden.
+        asked: as many booleans.
+        answers: whether the tokens asked for are shown.
+    """
+    spots, x, line = [], 2.0, 0
+    pairs = zip(tokens, read, strict=True)
+    width = [7.85 * max(map(len, pair)) + 8 for pair in pairs]
+    for i, wide in enumerate(width):
+        if x + wide > 346:
+            x, line = 2.0, line + 1
+        spots.append((i, x, line))
+        x += wide + 4
+    high = 82
+    drawing = Drawing(350, high * (line + 1) - 10)
+    for i, x, line in spots:
+        top, middle = high * line, x + width[i] / 2
+        masked, color = read[i] == MASK, "this" if asked[i] else "other"
+        if asked[i] and answers and not masked:
+            color = "right" if read[i] == tokens[i] else "wrong"
+        shade = 0.1 if color == "other" else 0.35
+        drawing.frame(x, top + 2, width[i], 22, shade=shade, color=color)
+        drawing.text(middle, top + 18, read[i], code=True)
+        if asked[i]:
+            drawing.arrow((middle, top + 28), (middle, top + 44))
+            drawing.frame(x, top + 47, width[i], 22)
+            drawing.text(middle, top + 63, tokens[i] if answers else "?", code=True)
+    where = asked.nonzero().flatten().tolist()
+    named = ", ".join(tokens[i] for i in where) if answers else f"{len(where)} tokens"
+    return drawing.figure(
+        alt=f"Read: {' '.join(read)}. Asked for: {named}.",
+    )
+
+
+def check_hide(hide: Callable) -> None:
+    """Prove that ``hide`` and the module change as many tokens as they should."""
+    torch.manual_seed(0)
+    tokens = torch.randint(2, 1000, (400, 500))  # 0 and 1 are special
+    tokens[:, -50:] = 0
+    ordinary = torch.arange(2, 1000)
+    wanted = torch.tensor([0.15, 0.8, 0.1, 0.1])
+    for name, (read, asked) in {
+        "hide": hide(tokens, 1, ordinary),
+        "mask_tokens": mask_tokens(tokens, 1000, 1, (0, 1)),
+    }.items():
+        assert not asked[tokens == 0].any(), "padding is never asked for"
+        assert torch.equal(read[~asked], tokens[~asked])
+        masks, same = read[asked] == 1, read[asked] == tokens[asked]
+        parts = masks, ~masks & ~same, same
+        shares = torch.stack([p.double().mean() for p in parts])
+        rate = asked[:, :-50].double().mean()
+        found = torch.cat([rate[None], shares])
+        # 180,000 draws, 27,000 asked: five deviations are 0.0042 and less than 0.013
+        check_close(f"{name}: 15 %, and 80, 10, 10 of them", found, wanted, 0.013)
+
+
+# ---- the model -----------------------------------------------------------------
+
+
+def inputs_picture() -> Html:
+    """Draw what is added for each token of two sentences: three embeddings."""
+    tokens = ["[CLS]", "open", "it", "[SEP]", "read", "##ing", "[SEP]"]
+    segments = [0, 0, 0, 0, 1, 1, 1]
+    drawing = Drawing(350, 178)
+    x = 4.0
+    for i, (token, segment) in enumerate(zip(tokens, segments, strict=True)):
+        width = 46.0
+        middle = x + width / 2
+        drawing.text(middle, 16, token, code=True, size=NOTE)
+        colors = (("this", 0.3), ("key" if segment else "value", 0.3), ("other", 0.2))
+        for row, (said, (color, shade)) in enumerate(
+            zip(("token", "AB"[segment], str(i)), colors, strict=True)
+        ):
+            top = 26 + 40 * row
+            drawing.frame(x, top, width - 2, 24, shade=shade, color=color)
+            drawing.text(middle - 1, top + 17, said, size=NOTE)
+            if row < 2:
+                drawing.text(middle - 1, top + 37, "+")
+        drawing.arrow((middle - 1, 132), (middle - 1, 150))
+        x += width + 3
+    drawing.frame(2, 152, 342, 24, shade=0.1, color="this")
+    drawing.text(173, 169, "normalise, then the encoder")
+    return drawing.figure(
+        alt="Seven tokens: [CLS] open it [SEP] read ##ing [SEP]. For each, three "
+        "vectors are added: of the token, of its sentence, A or B, and of its position "
+        "from 0 to 6.",
+        caption="Rows: token, sentence, position. [CLS] is read for the whole, and "
+        "[SEP] ends a sentence.",
+    )
+
+
+def small_bert(vocab_size: int) -> Bert:
+    """Return an untrained BERT of two layers, for proofs, without dropout."""
+    sizes = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 32}
+    return Bert(BertConfig(vocab_size, dropout=0.0, **sizes))
+
+
+def check_bert(read: Callable, guess: Callable) -> None:
+    """Prove that ``read`` and ``guess`` are the module, around PyTorch's encoder."""
+    torch.manual_seed(0)
+    model = small_bert(23).double()
+    model.pooler = model.follows = nn.Identity()  # not asked here
+    with torch.no_grad():  # norms and biases that are not 1 and 0
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    tokens = torch.tensor([[2, 7, 8, 3, 9, 10, 3], [2, 5, 3, 6, 3, 0, 0]])
+    segments = torch.tensor([[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0, 0]])
+    real = tokens != 0
+
+    def together(states: Tensor, logits: Tensor) -> Tensor:
+        return torch.cat([states, logits], dim=-1)[real]
+
+    def by_hand(model: Bert) -> Tensor:
+        states = read(model, tokens, segments)
+        return together(states, guess(model, states))
+
+    def module(model: Bert) -> Tensor:
+        states = model(tokens, segments)
+        return together(states, model.guess_tokens(states))
+
+    def theirs(model: Bert) -> Tensor:
+        c = model.config
+        sizes = c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation]
+        with torch.device("meta"):
+            layer = nn.TransformerEncoderLayer(*sizes, c.norm_epsilon, batch_first=True)
+            stack = nn.TransformerEncoder(layer, c.layers, enable_nested_tensor=False)
+        x = model.embedding.weight[tokens] + model.segments.weight[segments]
+        x = model.norm(x + model.positions.table[: tokens.shape[1]])
+        weights = torch_weights(model.encoder)
+        given = {"src_key_padding_mask": ~real}
+        states = torch.func.functional_call(stack, weights, (x,), given)
+        return together(states, guess(model, states))
+
+    check_same("by hand = `Bert`: states, guesses", module, by_hand, model)
+    check_same("`nn.TransformerEncoder` within `Bert`", module, theirs, model)
+
+
+def parameter_count(config: BertConfig) -> dict[str, int]:
+    """Return the number of parameters of each part, from the ``config`` alone."""
+    c, d = config, config.d_model
+    norm = 2 * d
+    layer = 4 * (d * d + d) + (d * c.d_ff + c.d_ff) + (c.d_ff * d + d) + 2 * norm
+    return {
+        "embeddings": (c.vocab_size + c.max_len + c.segments) * d + norm,
+        "layers": c.layers * layer,
+        "pooler": d * d + d,
+        "heads": (d * d + d) + norm + c.vocab_size + (2 * d + 2),
+    }
+
+
+def counts_table() -> Html:
+    """Show the number of parameters of BERT's two sizes, part by part."""
+    sizes = {
+        "base": BertConfig(),
+        "large": BertConfig(d_model=1024, heads=16, layers=24, d_ff=4096),
+    }
+    rows = []
+    for name, config in sizes.items():
+        parts = parameter_count(config)
+        with torch.device("meta"):  # no numbers, shapes alone
+            there = sum(p.numel() for p in Bert(config).parameters())
+        assert there == sum(parts.values()), name
+        whole = there - parts["heads"]
+        in_millions = [f"{n / 1e6:.1f}" for n in (*parts.values(), whole, there)]
+        rows.append((name, config.layers, config.d_model, *in_millions))
+    header = "BERT", "layers", "width", "embeddings", "encoder", "pooler", "heads"
+    return show_table(
+        (*header, "all but heads", "all"),
+        rows,
+        "Millions of parameters, computed from the configuration, and equal to what "
+        "the class has.",
+    )
+
+
+def check_cut(cut: Callable) -> None:
+    """Prove that ``cut`` is the module, and what ``tokenizers`` does if it's there."""
+    pieces = {*"abc", "ab", "abc", "##a", "##b", "##bc", "##cab", "##ca"}
+    several = [
+        "".join(letters) for n in range(1, 6) for letters in product("abcx", repeat=n)
+    ]
+    ours = [cut(word, pieces) for word in several]
+    assert ours == [cut_word(word, pieces) for word in several]
+    print(f"✓ cut = cut_word on {len(several):,} words")
+    if find_spec("tokenizers"):
+        from tokenizers.models import WordPiece
+
+        vocabulary = {piece: i for i, piece in enumerate(["[UNK]", *sorted(pieces)])}
+        theirs = WordPiece(vocabulary, unk_token="[UNK]")
+        assert ours == [[t.value for t in theirs.tokenize(word)] for word in several]
+        print("✓ and WordPiece of tokenizers")
+
+
+# ---- learning ------------------------------------------------------------------
+
+
+def neighbour_shares(model: Bert, tokens: Tensor) -> Tensor:
+    """Return how much attention goes to the tokens on the left and right, ``(n,)``.
+
+    The mean over all tokens, for each head of all layers, one layer after the other.
+
+    Args:
+        model: any BERT.
+        tokens: ids ``(b, t)`` without padding.
+    """
+    with evaluating(model), torch.no_grad(), record_attention(model) as maps:
+        model(tokens.to(device_of(model)))
+    beside = [
+        w.diagonal(1, 2, 3).sum(dim=-1) + w.diagonal(-1, 2, 3).sum(dim=-1)
+        for [w] in maps.values()
+    ]
+    return torch.cat([one.mean(dim=0) / tokens.shape[1] for one in beside]).cpu()
+
+
+def plateau_figure(
+    losses: Sequence[float], line: float, shares: Sequence[Tensor], every: int
+) -> Html:
+    """Plot the loss, the line that it waits at, and attention to neighbours.
+
+    Args:
+        losses: on held-out text, from before the first step on.
+        line: the loss of guessing each token by its share.
+        shares: what :func:`neighbour_shares` gave at the same times.
+        every: steps from one loss to the next.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.4))
+    steps = [every * i for i in range(len(losses))]
+    ax, beside = axes
+    ax.plot(steps, losses, color=THIS)
+    ax.axhline(line, color=OTHER, linestyle=LINES[1])
+    ax.text(steps[-1], line + 0.08, "frequency alone", ha="right", color=OTHER)
+    ax.set(title="Loss, nats per hidden token", xlabel="steps", ylim=(1.5, 5))
+    best = int(shares[-1].argmax())
+    for head in range(len(shares[0])):
+        look = {
+            "color": THIS if head == best else OTHER,
+            "lw": 2 if head == best else 1,
+        }
+        beside.plot(steps, [100 * float(share[head]) for share in shares], **look)
+    beside.set(title="Attention to both neighbours, %", xlabel="steps", ylim=(0, 100))
+    of_best = [float(share[best]) for share in shares]
+    found = next(i for i, share in enumerate(of_best) if share > 0.2)
+    return show(
+        figure,
+        title="It falls fast when a head finds the neighbours",
+        alt=f"Left, the loss falls from {losses[0]:.1f} to the line, {line:.2f} nats, "
+        f"slows down there, and ends at {losses[-1]:.2f}. Right, the share of "
+        f"attention that goes to both neighbours: for one head it rises to "
+        f"{of_best[-1]:.0%}, and passes a fifth at step {steps[found]}, when the loss "
+        f"is {losses[found]:.2f}.",
+        caption="Held-out pieces of 32 tokens. Right: a line for each of the four "
+        "heads, blue for the one that ends highest.",
+    )
+
+
+def neighbours_figure(record: Mapping[str, Any]) -> Html:
+    """Plot the losses of models that may not see neighbours, or nothing else."""
+    names = {
+        "as it is": ("all tokens in sight", THIS),
+        "hidden": ("neighbours hidden", COLOURS["wrong"]),
+        "alone": ("neighbours alone", COLOURS["value"]),
+    }
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    said = []
+    for i, ((kind,), runs) in enumerate(grouped(record["rows"], "kind").items()):
+        name, color = names[kind]
+        for seed, run in enumerate(runs):
+            steps = range(record["every"], 9999, record["every"])
+            x, y = zip(*zip(steps, run["losses"], strict=False), strict=True)
+            label = {} if seed else {"label": name}
+            ax.plot(x, y, LINES[i], color=color, lw=1.4, **label)
+        said.append(f"{name}: {dots((run['losses'][-1] for run in runs), '.2f')}")
+    ax.axhline(record["line"], color=COLOURS["muted"], linewidth=1)
+    ax.set(xlabel="steps", ylabel="loss, nats per hidden token", ylim=(1.5, 5))
+    name_lines(ax)
+    return show(
+        figure,
+        title="Told where to look, it doesn't wait",
+        alt=f"Losses after {len(x) * record['every']} steps with three seeds. "
+        f"{'; '.join(said)}. The line is at {record['line']:.2f}.",
+        caption="Three recorded seeds each. Hidden: in both layers no token may attend "
+        "to the one on its left or right; alone: only to these and itself.",
+    )
+
+
+def neighbours_said(record: Mapping[str, Any]) -> str:
+    """Say what a model learns without its neighbours, and with them alone."""
+    runs = grouped(record["rows"], "kind")
+
+    def at(kind: str, step: int) -> list[float]:
+        return [run["losses"][step // record["every"] - 1] for run in runs[kind,]]
+
+    early, late = 160, 400
+    kinds = "as it is", "hidden", "alone"
+    (usual, hidden, alone), (end, without, told) = (
+        [at(kind, step) for kind in kinds] for step in (early, late)
+    )
+    # the wait is gone, or as long; the end is sooner, or later
+    assert max(alone) < min(usual) - 1 and max(told) < min(end)
+    assert max(abs(a - b) for a, b in zip(usual, hidden, strict=True)) < 0.1
+    assert min(without) > max(end) + 0.3
+    return (
+        f"With **neighbours alone** in sight, there's no plateau: after {early} steps "
+        f"the loss is {min(alone):.1f} to {max(alone):.1f}, where it's usually "
+        f"{min(usual):.1f} to {max(usual):.1f}. With **neighbours hidden** it waits as "
+        "long as ever, and "
+        f"then finds tokens further away, which tell it less: {min(without):.1f} to "
+        f"{max(without):.1f} after {late} steps instead of {min(end):.1f} to "
+        f"{max(end):.1f}. So what takes the time is to find out where to look."
+    )
+
+
+#: changes of the training, as the record names them, by panel
+DELAYS = (
+    (
+        ("as it is", "the base run"),
+        ("a third of the rate", "a third of the rate"),
+        ("three times the rate", "three times the rate"),
+        ("three times the rate, no warm-up", "three times, no warm-up"),
+    ),
+    (
+        ("as it is", "the base run"),
+        ("a quarter of the batch", "a quarter of the texts"),
+        ("long texts", "a quarter, at full length"),
+    ),
+)
+
+
+def delays_figure(record: Mapping[str, Any]) -> Html:
+    """Plot losses by step, for changes of the rate and of what is in a batch."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.7), sharey=True)
+    looks = THIS, COLOURS["value"], COLOURS["wrong"], OTHER
+    runs, said = grouped(record["rows"], "kind"), []
+    for ax, kinds, title in zip(
+        axes, DELAYS, ("The learning rate", "The batch"), strict=True
+    ):
+        for i, (kind, name) in enumerate(kinds):
+            for seed, run in enumerate(runs[kind,]):
+                steps = range(record["every"], 9999, record["every"])
+                points = [*zip(steps, run["losses"], strict=False)]
+                label = {"label": name} if not seed else {}
+                ax.plot(*zip(*points, strict=True), LINES[i], color=looks[i], lw=1.3,
+                        **label)  # fmt: skip
+            lasts = dots((run["last"] for run in runs[kind,]), ".2f")
+            said.append(f"{title}, {name}: {lasts}")
+        ax.axhline(record["lines"]["32"], color=COLOURS["muted"], linewidth=1)
+        ax.set(title=title, xlabel="steps", ylim=(1.2, 5.2))
+        ax.legend(loc="lower left", fontsize=12)
+    return show(
+        figure,
+        title="Too fast, or too few texts at once, and it stays",
+        alt=f"Losses on held-out text at the end, with three seeds. {'; '.join(said)}.",
+        caption="Nats per hidden token, three recorded seeds each. The grey line: each "
+        "token by its frequency. Here as many tokens are asked for as in BERT.",
+    )
+
+
+def delays_said(record: Mapping[str, Any]) -> str:
+    """Say which changes keep a model at the line."""
+    runs = grouped(record["rows"], "kind")
+    left = {kind: [run["left"] for run in some] for (kind,), some in runs.items()}
+    last = {kind: [run["last"] for run in some] for (kind,), some in runs.items()}
+    line, usual = record["lines"]["32"], left["as it is"]
+    slow = [a / b for a, b in zip(left["a third of the rate"], usual, strict=True)]
+    fast, bare = "three times the rate", "three times the rate, no warm-up"
+    assert min(slow) > 1.3 and max(slow) < 1.7 and max(last["as it is"]) < 1.8
+    assert min(last[fast]) > line - 0.45 and left[bare].count(0) == 2
+    few, long = "a quarter of the batch", "long texts"
+    assert min(left[few]) >= 2.5 * max(usual) and min(last[long]) > 3
+    assert max(abs(a - b) for a, b in zip(left["no warm-up"], usual, strict=True)) < 60
+    return (
+        f"**The rate.** The base run is {record['below']} nats below the line after "
+        f"{min(usual)} to {max(usual)} steps. With a third of the rate it takes about "
+        "half as long again. With *three times* the rate it's stuck just below the "
+        f"line, at {min(last[fast]):.1f} to {max(last[fast]):.1f}: post-norm doesn't "
+        "tolerate it (page 6b measures that). Leave out its "
+        "warm-up, too, and two of three seeds don't leave in 800 steps. (At our rate, "
+        "the warm-up makes no difference.)\n\n**The batch.** With a quarter of the "
+        f"texts, leaving takes {min(left[few])} to {max(left[few])} steps. With a "
+        "quarter of the texts at full length, the model leaves sooner and then "
+        "creeps, perhaps because neighbours are harder to find among 128 positions "
+        "than among 32. So ours learns from short pieces first. (BERT did, too: 128 "
+        "tokens for nine tenths of its steps, then 512.)"
+    )
+
+
+def masking_table(record: Mapping[str, Any], labels: Mapping[str, Any]) -> Html:
+    """Show what each way to hide tokens taught; ``labels`` has what nothing gives."""
+    rows = []
+    for (kind,), runs in grouped(record["rows"], "kind").items():
+        entries = ("masks", "loss", ".2f"), ("shown", "accuracy", ".0%")
+        masks, shown = (
+            dots((run[name][key] for run in runs), form) for name, key, form in entries
+        )
+        rows.append((kind, masks, shown, dots((r["fine-tuned"] for r in runs), ".2f")))
+    nothing = grouped(labels["rows"], "kind", "size")["scratch", record["labels"]]
+    rows.append(("no pretraining", "", "", dots((r["tuned"] for r in nothing), ".2f")))
+    header = "asked for", "loss behind masks", "knows what it sees", "fine-tuned F1"
+    return show_table(header, rows, "A number for each of three seeds.")
+
+
+def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
+    """Say what each way to hide was good for; ``labels`` has what nothing gives."""
+
+    def means(read: Callable[[Mapping[str, Any]], float]) -> list[float]:
+        groups = grouped(record["rows"], "kind").values()
+        return [sum(map(read, runs)) / len(runs) for runs in groups]
+
+    hidden = means(lambda row: row["masks"]["loss"])
+    shown = means(lambda row: row["shown"]["accuracy"])
+    tuned = means(lambda row: row["fine-tuned"])
+    nothing = _means(labels["rows"], "tuned")["scratch", record["labels"]]
+    # BERT's way, masks alone, 30 %, 40 %, as many kept
+    assert max(hidden[2:4]) < min(hidden[:2]) - 0.3
+    assert shown[1] < 0.5 < min(shown[0], *shown[2:]) and shown[4] > 0.95
+    assert tuned[1] < nothing - 0.05 and abs(tuned[0] - nothing) < 0.02
+    assert tuned[4] == max(tuned) and tuned[4] - tuned[2] < 0.02
+    return (
+        f"**Masks alone.** Shown a token, the model can name it in {shown[1]:.0%} of "
+        "the cases: it was never asked, so it didn't keep it. Fine-tuned it gets "
+        f"{tuned[1]:.2f}, *less* than without any pretraining ({nothing:.2f}). With "
+        f"BERT's two tenths it knows {shown[0]:.0%}, and the harm is gone, but so "
+        f"small a model has gained nothing yet either ({tuned[0]:.2f}). If half of "
+        f"what's asked for stays in sight, it knows {shown[4]:.0%} and gets "
+        f"{tuned[4]:.2f}. That's the recipe we use, though the seeds of the last "
+        "three ways overlap.\n\n"
+        "**Don't carry this over to large models**, which may be wide enough to guess "
+        "one token and keep another. In BERT's own ablation (appendix C.2), masks "
+        "alone cost nothing on MNLI (84.3 % against 84.2), half a point at naming "
+        "people and places when fine-tuned (F1 of 94.9 against 95.4), and nine tenths "
+        "when BERT stays frozen (94.0 against 94.9).\n\n"
+        "**More gaps.** With 30 and 40 % our models guess better than with 15 % after "
+        f"as many steps ({hidden[2]:.2f} and {hidden[3]:.2f} nats against "
+        f"{hidden[0]:.2f}), perhaps because every text asks more questions. "
+        "Fine-tuned, the seeds overlap. For large models 40 % has been found better "
+        "than 15 ([Wettig et al., 2023](https://arxiv.org/abs/2202.08005))."
+    )
+
+
+def pairs_table(record: Mapping[str, Any]) -> Html:
+    """Show how many pairs of sentences are judged right, by words and by BERT."""
+    names = {"next": "does it follow?", "order": "which comes first?"}
+    rows = []
+    for (kind,), runs in grouped(record["rows"], "kind").items():
+        cells = (dots((run[key] for run in runs), ".0%") for key in ("topic", "model"))
+        rows.append((names[kind], *cells))
+    return show_table(
+        ("question", "shared words", "BERT"),
+        rows,
+        f"Right, of {record['pairs']['held out']:,} held-out pairs; three seeds.",
+    )
+
+
+def pairs_said(record: Mapping[str, Any]) -> str:
+    """Say what common words tell of two sentences, and what BERT learned of it."""
+    runs = grouped(record["rows"], "kind")
+
+    def of(kind: str, key: str) -> list[float]:
+        return [run[key] for run in runs[kind,]]
+
+    words, model, seen = (of("next", key) for key in ("topic", "model", "seen"))
+    order = of("order", "model")
+    assert min(words) > 0.7 and max(model) < 0.65 and min(seen) > 0.8
+    assert all(abs(share - 0.5) < 0.02 for share in of("order", "topic"))
+    assert 0.5 < min(order) and max(order) < 0.56
+    return (
+        '**Topics help a lot.** Say "it follows" whenever two sentences share rare '
+        f"words: right on {min(words):.0%} of the pairs. Our miniature "
+        "isn't even as good: it has learned its training pairs by heart "
+        f"({min(seen):.0%} right and more) and gets {min(model):.0%} to "
+        f"{max(model):.0%} of new ones. (BERT gets 97 to 98 %, says its paper; how "
+        "much of that is topic, ours can't tell.) Shared words say nothing about "
+        f"**order**, and our BERT has learned hardly more: {min(order):.0%} to "
+        f"{max(order):.0%}. Whether the harder question makes a better model is more "
+        "than a miniature can answer. ALBERT's authors found that it does."
+    )
+
+
+# ---- guess what is hidden --------------------------------------------------------
+
+HIDDEN = "?"  # as it is typed: no token of Python's
+BEST = 5  # guesses that are shown of each
+ORDERS = ["neither", "number 1", "number 2", "the surer one"]
+HIDING = {  # lines, and what is hidden in them
+    "if source ? ? None:\n    return source": ("is", "not"),
+    "if source is ? ?:\n    return source": ("not", "None"),
+    "def __exit__(self, *?):\n    self.close(*?)": ("args", "args"),
+    "def f(*args, **?):\n    g(*args, **?)": ("kwargs", "kwargs"),
+    "try:\n    return data[key]\n? ?:\n    return None": ("except", "KeyError"),
+    "if x < 0:\n    raise ?('bad')": ("ValueError",),
+}
+
+
+def guessed(model: Bert, words: Tokens, text: str, order: str) -> dict[str, Any]:
+    """Return what a model makes of a ``text``, as the explorer does.
+
+    Args:
+        model: a trained one.
+        words: that it knows.
+        text: lines of Python, with ``HIDDEN`` for one or two tokens.
+        order: which of two is filled in first, one of ``ORDERS``.
+
+    Returns:
+        ``"tokens"``, which of them are ``"unknown"``, and the best ``"guesses"`` for
+        each hidden one, with their chances. Where one of two is filled in, its number
+        is ``"first"``; ``"again"`` are then the guesses for the other one, ``"kept"``
+        the chance that is left to what was its best guess, and ``"changed"`` says
+        whether another one is best.
+    """
+    name = "_hidden_"
+    tokens = tokens_of(text.replace(HIDDEN, name))
+    tokens = tuple(HIDDEN if token == name else token for token in tokens)
+    ids = torch.tensor(words.row(tokens))
+    hidden = [i for i, token in enumerate(tokens) if token == HIDDEN]
+    ids[hidden] = words.mask
+
+    def chances() -> Tensor:
+        with evaluating(model):
+            logits = model.guess_tokens(model(ids[None]))[0]
+        logits[:, list(words.special)] = -torch.inf  # they are never an answer
+        return logits.softmax(dim=-1)
+
+    def best(row: Tensor) -> list[tuple[str, float]]:
+        values, places = row.topk(BEST)
+        symbols = [words.symbols[i] for i in places.tolist()]
+        return list(zip(symbols, values.tolist(), strict=True))
+
+    at_once = chances()[hidden]
+    found = {
+        "tokens": tokens,
+        "unknown": (ids == words.unknown).tolist(),
+        "guesses": [best(row) for row in at_once],
+        "first": None,
+    }
+    if len(hidden) == 2 and order != ORDERS[0]:
+        sure, guess = at_once.max(dim=-1)
+        first = sure.argmax().item() if order == ORDERS[3] else ORDERS.index(order) - 1
+        ids[hidden[first]] = guess[first]
+        again = chances()[hidden[1 - first]]
+        before = guess[1 - first]
+        found |= {"first": first, "again": best(again), "kept": again[before].item()}
+        found["changed"] = again.argmax().item() != before.item()
+    return found
+
+
+def mask_guesser(model: Bert, words: Tokens) -> Html:
+    """Show a BERT that guesses what a reader hides in lines of Python.
+
+    Args:
+        model: a trained one; it comes with the page, in eight bits a number.
+        words: that it knows.
+    """
+    packed = pack_bert(model, words)
+    rounded, _ = unpack_bert(packed)
+    rounded.double()
+    texts = [*HIDING]
+    data = {
+        "model": packed,
+        "orders": ORDERS,
+        "best": BEST,
+        "known": [{"text": text, "hidden": HIDING[text]} for text in texts],
+        "letters": 400,
+        "room": 230,
+    }
+    states = [(texts[0], order) for order in ORDERS]
+    states += [(text, ORDERS[1 + i % 3]) for i, text in enumerate(texts[1:])]
+    checks = [
+        ({"text": text, "order": order}, guessed(rounded, words, text, order))
+        for text, order in states
+    ]
+    return explorer(
+        static("ch15/mask_guesser.js"),
+        data,
+        [
+            Field(
+                "text",
+                "Python, with a ? for each hidden token",
+                texts[0],
+                texts,
+                most=data["letters"],
+                code=True,
+            ),
+            Choice("order", "fill in first", ORDERS, start=ORDERS[3]),
+            Switch("shown", "show what stood there"),
+        ],
+        label="Guess hidden tokens",
+        checks=checks,
+        question="Hide two tokens that must agree. Do the two best guesses agree when "
+        "both are guessed at once?",
+        caption="Our BERT in your browser, each number rounded to eight bits. It reads "
+        "any number as 0 and any string as “…”. Among its guesses ⏎ ends a line, ⇥ and "
+        "⇤ begin and end an indented block. Dashed: a token that it doesn't know.",
+    )
+
+
+# ---- few labels ----------------------------------------------------------------
+
+LABELLED = {
+    "TF-IDF": "TF-IDF, linear",
+    "encoder": "chapter 10's encoder, from nothing",
+    "scratch": "this BERT, from nothing",
+    "pretrained": "pretrained, fine-tuned",
+    "frozen": "pretrained, frozen",
+}
+LOOKS = {
+    "TF-IDF": {"color": COLOURS["value"], "linestyle": LINES[1], "marker": MARKERS[1]},
+    "encoder": {"color": OTHER, "linestyle": LINES[2], "marker": MARKERS[2]},
+    "scratch": {"color": COLOURS["key"], "linestyle": LINES[3], "marker": "D"},
+    "pretrained": {"color": THIS, "linestyle": LINES[0], "marker": MARKERS[0]},
+    "frozen": {"color": COLOURS["query"], "linestyle": LINES[3], "marker": "v"},
+}
+
+
+def _means(rows: Rows, key: str) -> dict[tuple, float]:
+    groups = grouped(rows, "kind", "size")
+    return {one: sum(r[key] for r in runs) / len(runs) for one, runs in groups.items()}
+
+
+def few_labels_figure(
+    labels: Mapping[str, Any], films: Mapping[str, Any], borrowed: Mapping[str, Any]
+) -> Html:
+    """Plot both learning curves: our miniature's, and that of a model of the world's.
+
+    Args:
+        labels: the record of chapter 15's functions.
+        films: that of chapter 10's film sentences.
+        borrowed: that of MiniLM on them.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9))
+    said, names = [], []
+    films_rows = [
+        row | {"kind": {"fine-tuned": "pretrained"}.get(row["kind"], row["kind"])}
+        for row in borrowed_rows(films, borrowed)
+    ]
+    for ax, rows, key, title in (
+        (axes[0], labels["rows"], "tuned", "48 s of functions: macro F1, %"),
+        (axes[1], films_rows, "accuracy", "A billion pairs of sentences: right, %"),
+    ):
+        means = _means(rows, key)
+        sizes = sorted({row["size"] for row in rows})
+        for kind, look in LOOKS.items():
+            if (kind, sizes[0]) not in means:
+                continue
+            for row in rows:
+                if row["kind"] == kind:
+                    dot = {"color": look["color"], "alpha": 0.35}
+                    ax.plot(row["size"], 100 * row[key], ".", **dot)
+            line = [100 * means[kind, size] for size in sizes]
+            names += ax.plot(sizes, line, **look, label=LABELLED[kind])
+            said.append(f"{title}, {kind}: {line[0]:.0f} to {line[-1]:.0f}")
+        ax.set(xscale="log", title=title, xlabel="labelled texts")
+        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ax.minorticks_off()
+    axes[1].set_ylim(38, 86)
+    axes[1].legend(handles=names[: len(LOOKS)], loc="lower right", fontsize=12)
+    return show(
+        figure,
+        title="Pretrained in a minute, and pretrained by others",
+        alt=f"Scores by the number of labels. {'; '.join(said)}.",
+        caption="Left: chapter 10's functions and this chapter's BERT. Right: chapter "
+        "10's film sentences, and all-MiniLM-L6-v2. Lines: means; dots: recorded "
+        "seeds.",
+    )
+
+
+def few_labels_said(record: Mapping[str, Any]) -> str:
+    """Say from how few labels pretraining pays, and how much of it order was for."""
+    means = _means(record["rows"], "tuned")
+    sizes = sorted({row["size"] for row in record["rows"]})
+    few, half, thousand, two, most = sizes
+    ahead = {n: means["pretrained", n] - means["scratch", n] for n in sizes}
+    assert ahead[few] < 0 < min(ahead[n] for n in sizes[1:])
+    for n, more in ((thousand, two), (two, most)):  # worth twice the labels
+        assert abs(means["pretrained", n] - means["encoder", more]) < 0.005
+    assert max(means["pretrained", n] - means["TF-IDF", n] for n in sizes) < 0.01
+    shuffled, real, none = (
+        means[kind, thousand] for kind in ("shuffled", "pretrained", "scratch")
+    )
+    gains = list(ahead.values())[1:]
+    return (
+        "Read the left side from left to right. All numbers are means of three seeds; "
+        "the run above is one of them. "
+        f"With {few} labels pretraining doesn't help ({means['pretrained', few]:.2f}, "
+        f"from nothing {means['scratch', few]:.2f}, and counting is far ahead of "
+        f"both). From {half} on, the pretrained model is ahead of the same one from "
+        f"nothing, by {min(gains):.2f} to {max(gains):.2f}. With {thousand:,} and "
+        f"with {two:,} labels it does as well as chapter 10's encoder with twice as "
+        "many. But it's never ahead of counting by more than a hundredth. And frozen "
+        "(a **linear probe**: a logistic regression on its states) it's poor.\n\n"
+        "**What did it learn that helps?** Here's a control. Pretrain on the same "
+        f"functions, *their tokens shuffled*. With {thousand:,} labels, macro F1 is "
+        f"{none:.3f} from nothing, {shuffled:.3f} after shuffled functions, and "
+        f"{real:.3f} after real ones; the last two are no further apart than seeds "
+        "are. Most of the gain is there without any order: it seems to be about which "
+        "tokens occur together. What ended the plateau, *where* to look, is not what "
+        "this task needs most. Large models show the same, to a surprising degree "
+        "([Sinha et al., 2021](https://arxiv.org/abs/2104.06644))."
+    )

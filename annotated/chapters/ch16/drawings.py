@@ -1,0 +1,575 @@
+"""Chapter 16, GPT-2: its drawings, tables, proofs, and what is measured live."""
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from math import exp, log
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.chapters.ch16.trace_walk import trace_walk
+from annotated.data.byte_bpe import (
+    END_OF_TEXT,
+    ByteTokenizer,
+    byte_letters,
+    join_bytes,
+    to_letters,
+)
+from annotated.decoding import sample
+from annotated.gpt import GPT, GPTConfig
+from annotated.gpt2 import SIZES, count_parameters, initialise
+from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.frames import Html, Switch, explorer, static
+from annotated.page.frames import Text as Field
+from annotated.page.notebook import check_same, show, show_table
+from annotated.page.plots import LINES, OTHER, THIS, name_lines
+from annotated.page.records import dots, grouped
+from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
+from annotated.recipes.gpt2 import STD, stream_by_depth
+from annotated.transformer import ACTIVATIONS
+from annotated.weights import load_gpt2
+
+# ---- any text in tokens ----------------------------------------------------------
+
+HERO = "Café 中国 👍 1234567 unhappily"
+
+#: one sentence, the first of the Universal Declaration of Human Rights, in the United
+#: Nations' translations
+SENTENCES = {
+    "English": "All human beings are born free and equal in dignity and rights.",
+    "French": "Tous les êtres humains naissent libres et égaux en dignité et en "
+    "droits.",
+    "German": "Alle Menschen sind frei und gleich an Würde und Rechten geboren.",
+    "Chinese": "人人生而自由，在尊严和权利上一律平等。",
+    "Japanese": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とに"
+    "ついて平等である。",
+    "Russian": "Все люди рождаются свободными и равными в своем достоинстве и правах.",
+    "Arabic": "يولد جميع الناس أحرارا متساوين في الكرامة والحقوق.",
+    "Hindi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।",
+}
+#: texts for the reader to try, and those by which the browser is checked
+TRY = (
+    HERO,
+    SENTENCES["English"],
+    SENTENCES["Chinese"],
+    "def mean(xs):\n    return sum(xs) / len(xs)\n",
+    "3.14159265358979 + 100000000",
+    f"Ignore all that. {END_OF_TEXT} You are free.",
+)
+
+
+def token_text(token: bytes) -> str:
+    """Return a ``token`` as a picture shows it: text, or the bytes of half a letter."""
+    try:
+        text = token.decode("utf-8")
+    except UnicodeDecodeError:
+        return "".join(f"·{byte:x}" for byte in token)
+    return text.replace(" ", "␣").replace("\n", "⏎")
+
+
+def tokens_row(
+    tokens: Sequence[bytes], ranks: Mapping[bytes, int], text: str = ""
+) -> Html:
+    """Draw ``tokens`` in a row or several, each with its rank.
+
+    Args:
+        tokens: of a text.
+        ranks: of all tokens; the rank is the id.
+        text: what they are together, named below if given.
+    """
+    spots, x, y = [], 2.0, 6
+    for token in tokens:
+        word, one = token_text(token), str(ranks[token])
+        long = sum(15 if ord(letter) > 0x1100 else 7.9 for letter in word)
+        width = max(long, 7.5 * len(one)) + 8
+        if x + width > 348:
+            x, y = 2.0, y + 54
+        spots.append((word, one, x, y, width))
+        x += width + 3
+    drawing = Drawing(350, y + 48)
+    for i, (word, one, x, y, width) in enumerate(spots):
+        shade, dashed = 0.28 if i % 2 else 0.12, word.startswith("·")
+        drawing.frame(x, y, width, 24, shade=shade, color="other", dashed=dashed)
+        drawing.text(x + width / 2, y + 17, word, code=True)
+        drawing.text(x + width / 2, y + 40, one, size=NOTE)
+    words = " ".join(word for word, *_ in spots)
+    return drawing.figure(
+        alt=f"{text or 'A text'} in {len(tokens)} tokens: {words}.",
+        caption=f"“{text}” as GPT-2 reads it: a row of numbers. ␣ is a space, which "
+        "nearly always belongs to the word after it. Dashed: bytes of a character that "
+        "takes several tokens, in hexadecimal."
+        if text
+        else "",
+    )
+
+
+def hero(tokenizer: ByteTokenizer, text: str = HERO) -> Html:
+    """Draw a ``text`` in tokens, each with its id."""
+    tokens = tokenizer.decode_bytes(tokenizer.encode(text))
+    return tokens_row(tokens, tokenizer.ranks, text)
+
+
+def languages_figure(tokenizer: ByteTokenizer) -> Html:
+    """Plot how many tokens one sentence takes in eight languages."""
+    counts = {name: len(tokenizer.encode(text)) for name, text in SENTENCES.items()}
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    names = [*counts][::-1]
+    colours = [THIS if name == "English" else OTHER for name in names]
+    ax.barh(names, [counts[name] for name in names], 0.7, color=colours)
+    for y, name in enumerate(names):
+        letters = len(SENTENCES[name])
+        said = f"{counts[name]} for {letters} characters"
+        ax.text(counts[name] + 1, y, said, va="center")
+    ax.set(xlabel="tokens", xlim=(0, 1.45 * max(counts.values())))
+    ax.grid(visible=False)
+    said = "; ".join(f"{name} {count}" for name, count in counts.items())
+    return show(
+        figure,
+        title="The same sentence costs more in some languages than in others",
+        alt=f"Tokens of the same sentence: {said}.",
+        caption="The first sentence of the Universal Declaration of Human Rights. The "
+        f"most expensive takes {max(counts.values()) / counts['English']:.0f} times as "
+        "many tokens as English: joins were learned from English pages.",
+    )
+
+
+def tokenizer_explorer(tokenizer: ByteTokenizer) -> Html:
+    """Show GPT-2's tokenizer, which cuts the reader's own text."""
+    ranked = sorted(tokenizer.ranks, key=tokenizer.ranks.__getitem__)
+    letters = byte_letters()
+    data = {
+        "tokens": " ".join(map(to_letters, ranked)),
+        "letters": "".join(letters[byte] for byte in range(256)),
+        "end": tokenizer.special[END_OF_TEXT],
+    }
+    states = [(text, special) for text in TRY for special in (False, True)]
+    states += [("  two  spaces\n\n\tI'LL they'll x²½", False), ("", False)]
+    checks = [
+        (
+            {"text": text, "special": special},
+            {
+                "ids": tokenizer.encode(text, allow_special=special),
+                "bytes": len(text.encode()),
+                "characters": len(text),
+            },
+        )
+        for text, special in states
+    ]
+    return explorer(
+        static("ch16/gpt2_tokenizer.js"),
+        data,
+        [
+            Field("text", "your text", HERO, TRY, most=300),
+            Switch("special", f"{END_OF_TEXT} is the special token"),
+        ],
+        label="GPT-2's tokenizer",
+        checks=checks,
+        question="Does “Hello” cost as many tokens as “hello”, “ hello” and “HELLO”? "
+        "Which of your words is one token, and which number?",
+        caption="All 50,257 tokens, in your browser. Below each token is its id, the "
+        "number that the model gets.",
+    )
+
+
+def check_tokenizer(tokenizer: ByteTokenizer) -> None:
+    """Prove that texts come back, and ids are those of ``tokenizers`` if it's there."""
+    texts = [*SENTENCES.values(), *TRY[:-1], " \n\n x  ", "they'll WE'LL", "½ ² Ⅷ ٣"]
+    for text in texts:
+        assert tokenizer.decode(tokenizer.encode(text)) == text, text
+    print(f"✓ {len(texts)} texts come back as they were")
+    if not find_spec("tokenizers"):
+        return
+    from tokenizers import Tokenizer
+    from tokenizers.models import BPE
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    known: dict[bytes, int] = {}
+    joins = []
+    for token, rank in tokenizer.ranks.items():
+        if len(token) > 1:  # the join that made it: two tokens that are older
+            joins.append(tuple(map(to_letters, join_bytes(token, known))))
+        known[token] = rank
+    theirs = Tokenizer(BPE({to_letters(t): r for t, r in known.items()}, joins))
+    theirs.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    for text in texts:
+        assert tokenizer.encode(text) == theirs.encode(text).ids, text
+    print("✓ and their ids are those of `tokenizers` with the same ranks")
+
+
+# ---- one number of nats ------------------------------------------------------------
+
+
+def perplexities_table(nats: float, text: str, tokens: int) -> Html:
+    """Show what people make of the ``nats`` that a model gives a whole ``text``.
+
+    Args:
+        nats: of all tokens together.
+        text: that they are for.
+        tokens: how many it has.
+    """
+    units = {
+        "tokens": tokens,
+        "words": len(text.split()),
+        "bytes": len(text.encode()),
+    }
+    rows = [
+        (f"by {unit}", f"{n:,}", _short(exp(nats / n)), f"{nats / n / log(2):.3f}")
+        for unit, n in units.items()
+    ]
+    header = "divided", "how many", "“perplexity”", "bits for each"
+    return show_table(header, rows, f"One model, one text, {nats:,.0f} nats.")
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}" if number < 1000 else f"{number / 1e6:.1f} million"
+
+
+def tokens_figure(record: Mapping[str, Any]) -> Html:
+    """Plot bits per byte against the number of tokens that there are."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    sizes = sorted({row["tokens"] for row in record["rows"]})
+    usual = record["recipe"]["model"]["max_len"]
+    runs, said = grouped(record["rows"], "tokens", "context"), []
+    means = {size: _mean(runs[size, usual]) for size in sizes}
+    ax.plot(sizes, [means[size] for size in sizes], color=THIS)
+    for (size, context), some in runs.items():
+        bits = [row["bits"] for row in some]
+        color, marker = (THIS, "o") if context == usual else (OTHER, "s")
+        ax.plot([size] * len(bits), bits, marker, color=color)
+        said.append(f"{size} tokens, context {context}: " + dots(bits, ".2f"))
+    (longer,) = (context for size, context in runs if context != usual)
+    top = max(row["bits"] for row in runs[256, longer])
+    ax.annotate(f"bytes, windows of {longer}", (256, top), (10, 0),
+                textcoords="offset points", color=OTHER, va="center")  # fmt: skip
+    ax.set(xscale="log", xlabel="size of the vocabulary", ylabel="bits per byte")
+    ax.set_ylim(top=top + 0.06)
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
+    return show(
+        figure,
+        title="One or two thousand tokens read better than bytes, for the same work",
+        alt=f"Bits per byte of three seeds. {'; '.join(said)}.",
+        caption="Three recorded seeds each, with as many multiplications for all. A "
+        f"vocabulary of 256 is the bytes. Windows have {usual} tokens; grey squares: "
+        f"{longer} bytes, what {usual} tokens of 1,024 hold.",
+    )
+
+
+def tokens_said(record: Mapping[str, Any]) -> str:
+    """Say what tokens of several letters were worth."""
+    usual = record["recipe"]["model"]["max_len"]
+    means = {
+        key: _mean(some)
+        for key, some in grouped(record["rows"], "tokens", "context").items()
+    }
+    (longer,) = (context for _, context in means if context != usual)
+    best = min((size for size, c in means if c == usual), key=lambda s: means[s, usual])
+    gain = means[256, usual] - means[1024, usual]
+    slower = means[256, longer] - means[256, usual]
+    assert gain > 0.1 and slower > 0 and best < 4096
+    return (
+        f"With 1,024 tokens, a model of the same blocks, trained with as many "
+        f"multiplications, is {gain:.2f} bits per byte better than one that reads "
+        "bytes. A token packs several letters into one position, so the same window "
+        "sees more text, and the same work reads more of it. Giving bytes the longer "
+        f"window doesn't help here (it's {slower:.2f} worse; for the same work there "
+        f"are fewer windows). The best vocabulary has {best:,}. With 4,096, most of "
+        "the work goes into the output, and our two megabytes show many tokens only "
+        "a few times. GPT-2 read 40 gigabytes."
+    )
+
+
+def _mean(rows: Sequence[Mapping[str, Any]]) -> float:
+    return sum(row["bits"] for row in rows) / len(rows)
+
+
+# ---- the block, by hand --------------------------------------------------------------
+
+
+def norm(w: Mapping[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """Return ``x`` with the official layer normalisation of this ``name``."""
+    centred = x - x.mean(dim=-1, keepdim=True)
+    spread = (centred.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt()
+    return centred / spread * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def random_state(config: GPTConfig, seed: int = 0) -> dict[str, Tensor]:
+    """Return random numbers in double precision, under GPT-2's official names."""
+    g = torch.Generator().manual_seed(seed)
+    d, d_ff = config.d_model, config.d_ff
+    shapes: dict[str, tuple[int, ...]] = {
+        "wte.weight": (config.vocab_size, d),
+        "wpe.weight": (config.max_len, d),
+    }
+    sizes = {"attn.c_attn": (d, 3 * d), "attn.c_proj": (d, d)}
+    sizes |= {"mlp.c_fc": (d, d_ff), "mlp.c_proj": (d_ff, d)}
+    for i in range(config.layers):
+        for name, shape in sizes.items():
+            shapes[f"h.{i}.{name}.weight"] = shape
+            shapes[f"h.{i}.{name}.bias"] = shape[1:]
+    norms = ["ln_f", *(f"h.{i}.ln_{n}" for i in range(config.layers) for n in (1, 2))]
+    for name in norms:
+        shapes |= dict.fromkeys((f"{name}.weight", f"{name}.bias"), (d,))
+    return {
+        name: 0.3 * torch.randn(shape, generator=g, dtype=torch.float64)
+        + name.endswith(("ln_1.weight", "ln_2.weight", "ln_f.weight"))
+        for name, shape in shapes.items()
+    }
+
+
+TINY = GPTConfig(
+    97, d_model=24, heads=3, layers=3, d_ff=60, max_len=16, activation="gelu_tanh"
+)
+
+
+def small_official() -> tuple[dict[str, Tensor], GPT, Tensor]:
+    """Return random weights by their official names, a model with them, and tokens."""
+    state = {name: x.float().double() for name, x in random_state(TINY).items()}
+    model = load_gpt2(state, TINY).double()  # it rounds to single precision
+    draws = torch.Generator().manual_seed(1)
+    return state, model, torch.randint(TINY.vocab_size, (11,), generator=draws)
+
+
+def check_encoder(model: GPT, tokens: Tensor) -> None:
+    """Prove that a GPT-2 is PyTorch's encoder between its tables, in its gradients too.
+
+    Args:
+        model: in double precision.
+        tokens: ids, ``(t,)``.
+    """
+    c, length = model.config, len(tokens)
+    layer = nn.TransformerEncoderLayer(
+        *(c.d_model, c.heads, c.d_ff, 0.0, ACTIVATIONS[c.activation], 1e-5),
+        batch_first=True,
+        norm_first=True,
+    )
+    stack = nn.TransformerEncoder(layer, c.layers, nn.LayerNorm(c.d_model), False)
+    hidden = torch.ones(length, length).triu(1).bool()  # True = hidden
+
+    def theirs(model: GPT) -> Tensor:
+        x = model.embedding.weight[tokens] + model.positions.table[:length]
+        weights = torch_weights(model.blocks)
+        x = torch.func.functional_call(stack, weights, (x[None], hidden))
+        return x[0] @ model.embedding.weight.T
+
+    def ours(model: GPT) -> Tensor:
+        return model(tokens[None])[0]
+
+    check_same("`nn.TransformerEncoder` within `GPT`", ours, theirs, model)
+
+
+def gelu_figure() -> Html:
+    """Plot GELU beside ReLU."""
+    figure, ax = plt.subplots(figsize=(8.6, 2.9))
+    x = torch.linspace(-4, 3, 141)
+    ax.plot(x, F.relu(x), LINES[1], color=OTHER, label="ReLU")
+    ax.plot(x, F.gelu(x), color=THIS, label="GELU")
+    look = {"textcoords": "offset points", "va": "center"}
+    ax.annotate("GELU", (1, 0.84), (16, -8), color=THIS, **look)
+    ax.annotate("ReLU", (1.6, 1.6), (-52, 6), color=OTHER, **look)
+    ax.set(xlabel="x", ylim=(-0.4, 3))
+    low = F.gelu(x).min()
+    return show(
+        figure,
+        title="GELU bends where ReLU has a corner",
+        alt=f"GELU and ReLU from −4 to 3. GELU dips to {low:.2f} below 0, and follows "
+        "ReLU further out.",
+        caption="A number just below 0 still gets through, so its weights still learn.",
+    )
+
+
+# ---- how it begins -------------------------------------------------------------------
+
+
+@torch.no_grad()
+def first_losses(tokens: Tensor) -> Html:
+    """Show the loss before any training, by how the embedding is drawn.
+
+    Args:
+        tokens: ids of a text, ``(t,)``.
+    """
+    config = GPTConfig(**{**vars(SIZES["small"]), "layers": 2})
+    model, rows = initialise(GPT(config)), []
+    ids, targets = tokens[None, :-1], tokens[1:]
+    for std, said in ((0.02, "GPT-2's"), (1.0, "PyTorch's nn.Embedding")):
+        model.embedding.weight.mul_(std / 0.02)
+        logits = model(ids)[0]
+        loss = F.cross_entropy(logits, targets).item()
+        same = (logits.argmax(dim=-1) == ids[0]).float().mean()
+        rows.append((f"{std:g}, {said}", f"{loss:.1f}", f"{same:.0%}"))
+    rows.append(("all tokens alike: ln v", f"{log(config.vocab_size):.1f}", ""))
+    header = "deviation of the tied embedding", "first loss, nats", "repeats its input"
+    return show_table(header, rows, "Width 768, two blocks, nothing learned.")
+
+
+DEPTHS = (2, 4, 8, 16, 32, 48)
+
+
+def stream_figure() -> tuple[Html, dict[str, list[float]]]:
+    """Plot the stream's root mean square at the end, by depth, in four ways."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    found = {}
+    looks = {
+        ("pre", False): ("pre-norm", COLOURS["wrong"], LINES[0]),
+        ("pre", True): ("pre-norm, 1/√N", THIS, LINES[0]),
+        ("post", False): ("post-norm, either", OTHER, LINES[0]),
+        ("post", True): ("_post-norm, 1/√N", OTHER, LINES[2]),
+    }
+    for (order, scaled), (name, color, line) in looks.items():
+        ends = [float(stream_by_depth(order, n, scaled)[-1]) for n in DEPTHS]
+        ax.plot(DEPTHS, ends, line, color=color, label=name, marker="o", ms=4)
+        found[name.removeprefix("_")] = ends
+    name_lines(ax)
+    ax.set(xlabel="blocks", ylabel="size of the stream at the end", ylim=(0, None))
+    ax.set_xticks(DEPTHS[2:])
+    said = "; ".join(f"{name}: {dots(ends, '.2f')}" for name, ends in found.items())
+    picture = show(
+        figure,
+        title="Only the pre-norm stream grows with depth, and 1/√N stops it",
+        alt=f"Root mean square of the stream after {dots(DEPTHS)} blocks. {said}.",
+        caption="Root mean square of the numbers that leave the last block (before the "
+        f"last norm), before any training, width 256, weights of {STD / 256**0.5:.3f}, "
+        "which is GPT-2's deviation for this width.",
+    )
+    return picture, found
+
+
+def embedding_shares() -> dict[bool, float]:
+    """Return how large what enters is beside what leaves, with the factor or not."""
+    shares = {}
+    for scaled in (False, True):
+        sizes = stream_by_depth("pre", DEPTHS[-1], scaled)
+        shares[scaled] = float(sizes[0] / sizes[-1])
+    return shares
+
+
+def check_ends(ends: Mapping[str, Sequence[float]]) -> None:
+    """Check that the stream grows like a root, and with the factor doesn't grow."""
+    plain, factored = ends["pre-norm"], ends["pre-norm, 1/√N"]
+    grown, wanted = plain[-1] / plain[0], (DEPTHS[-1] / DEPTHS[0]) ** 0.5
+    assert grown > wanted, grown
+    assert max(factored) < 1.25 * min(factored), factored
+    times = factored[-1] / factored[0]
+    print(
+        f"✓ from 2 blocks to 48 it grows {grown:.1f} times (√24 is {wanted:.1f}: what "
+        f"is added isn't quite independent), with the factor {times:.1f} times"
+    )
+
+
+def depth_said(record: Mapping[str, Any]) -> str:
+    """Say what the factor did to training."""
+    ahead = {}
+    for (n,), rows in grouped(record["rows"], "layers").items():
+        runs = grouped(rows, "rate", "seed", "scaled")
+        ahead[n] = [
+            without["bits"] - runs[rate, seed, True][0]["bits"]
+            for (rate, seed, scaled), (without,) in runs.items()
+            if not scaled
+        ]
+    few, many = sorted(ahead)
+    assert min(map(min, ahead.values())) > 0 and max(ahead[few]) > max(ahead[many]) / 2
+    rates = sorted({row["rate"] for row in record["rows"]})
+    steps = record["recipe"]["steps"]
+    return (
+        f"**Does it help to train?** We trained models of {few} and {many} blocks, "
+        f"each for {steps} steps at rates of {rates[0]:g} and {rates[1]:g}. With the "
+        "factor, the loss is lower in every pair of runs with the same seed: by "
+        f"{min(ahead[few]):.2f} to {max(ahead[few]):.2f} bits per byte with {few} "
+        f"blocks, by {min(ahead[many]):.2f} to {max(ahead[many]):.2f} with {many}. So "
+        "here it helps a shallow model as much. These are the first minutes of "
+        "training; we haven't run it to the end, nor tried a factor that doesn't "
+        "depend on depth."
+    )
+
+
+# ---- sizes ---------------------------------------------------------------------------
+
+#: Radford et al. (2019), table 2; the first two were counted wrongly there
+PAPER = {"small": "117M", "medium": "345M", "large": "762M", "xl": "1542M"}
+
+
+def sizes_table() -> Html:
+    """Show the four sizes, with the parameters that the formula and the module have."""
+    rows = []
+    for name, config in SIZES.items():
+        with torch.device("meta"):  # shapes without numbers
+            model = GPT(config)
+        counted = sum(p.numel() for p in model.parameters())
+        assert counted == count_parameters(config)
+        shape = f"{config.layers} × {config.d_model}, {config.heads} heads"
+        tables = (config.vocab_size + config.max_len) * config.d_model / counted
+        row = name, shape, f"{counted:,}", PAPER[name], f"{tables:.0%}"
+        rows.append(row)
+    header = "", "blocks × width", "parameters", "in the paper", "share of tables"
+    return show_table(header, rows, "Formula and module agree on every one.")
+
+
+# ---- one prediction --------------------------------------------------------------
+
+
+def walk(model: GPT, tokenizer: ByteTokenizer, prompt: str) -> Html:
+    """Show each operation between a ``prompt`` and the next token, to walk through.
+
+    Args:
+        model: reads ids of ``tokenizer``.
+        tokenizer: of the model.
+        prompt: a text of a few tokens.
+    """
+    names = [
+        token_text(token)
+        for token in tokenizer.decode_bytes(range(tokenizer.vocab_size))
+    ]
+    tokens = torch.tensor([tokenizer.encode(prompt)])
+    return trace_walk(
+        model,
+        tokens.to(model.embedding.weight.device),
+        names=[names],
+        label=f"From “{prompt}” to the next token",
+        question=f"What happens between “{prompt}” and the next token?",
+    )
+
+
+# ---- official weights ----------------------------------------------------------
+
+PROMPTS = (
+    "The capital of France is",
+    "Q: What is 2 + 2?\nA:",
+    "English: cheese\nFrench: fromage\nEnglish: bread\nFrench:",
+    "The film was a waste of two hours. In one word, it was",
+)
+#: for a model that has read Python alone
+CODE_PROMPTS = ("    def __init__(", "        raise", "for i in", "    if x is not")
+
+
+def missing() -> Html:
+    """Say that the official weights aren't there."""
+    return Html(
+        "<p><em>OpenAI's weights aren't on the machine that made this page. In Colab, "
+        "set <code>download = True</code>.</em></p>"
+    )
+
+
+@torch.no_grad()
+def continuations(
+    model: GPT | None, tokenizer: ByteTokenizer, prompts: Sequence[str] = PROMPTS
+) -> Html:
+    """Show how a model goes on after prompts, always with the likeliest token.
+
+    Args:
+        model: any that reads ids of ``tokenizer``; None says that it is missing.
+        tokenizer: of the model.
+        prompts: texts that end without a space.
+    """
+    if model is None:
+        return missing()
+    rows = []
+    for prompt in prompts:
+        ids = torch.tensor([tokenizer.encode(prompt)])
+        ids = ids.to(model.embedding.weight.device)
+        more = sample(model, ids, max_new_tokens=8, top_k=1)[0].tolist()
+        rows.append((prompt.replace("\n", " ⏎ "), tokenizer.decode(more)))
+    return show_table(("prompt", "continues with"), rows)

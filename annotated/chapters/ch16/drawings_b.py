@@ -1,0 +1,726 @@
+"""Page 16b, planks: GPT-2's block and today's, what each part buys, and what is kept.
+
+Records are those of ``benchmarks/ch16/planks.py`` and its neighbour, by their rates.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import torch
+from jaxtyping import Bool
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from annotated.attention import MultiHeadAttention
+from annotated.chapters.ch16.planks import GPT2_PARTS, PLANKS, plank_config
+from annotated.data.datasets import DataError
+from annotated.data.glassllm import CONFIG, FILES, decode, encode, to_llama
+from annotated.data.vendored import vendored_file
+from annotated.decoding import sample
+from annotated.gpt import GPT, GPTConfig
+from annotated.page.diagrams import GAP, LINE, PLUS, Drawing
+from annotated.page.frames import Choice, Html, Slider, explorer, static
+from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.pictures import Matrix, chain
+from annotated.page.plots import OTHER, THIS
+from annotated.page.svg import COLOURS
+from annotated.positions import rotary_embedding
+from annotated.transformer import FeedForward
+from annotated.variants import QueryKeyNormAttention, cache_numbers
+from annotated.weights import StateDict, load_llama, read_safetensors
+
+Record = Mapping[str, Any]
+MISSING = (
+    "The model's file, annotated/vendor/glassllm/model.safetensors, is not in this "
+    "installation, so what it gives was recorded (book/results/carroll.json)."
+)
+
+# ---- two blocks ----------------------------------------------------------------------
+
+Part = tuple[list[str], bool]  #: lines of a box, and whether it is lit
+BLOCKS: dict[str, list[list[Part]]] = {
+    "GPT-2, 2019": [
+        [(["embedding", "+ position"], False)],
+        [
+            (["LayerNorm"], False),
+            (["attention", "keys for every head", "as they are", "of all before"],
+             False),
+        ],
+        [
+            (["LayerNorm"], False),
+            (["network", "two maps, GELU", "with biases"], False),
+        ],
+        [(["LayerNorm", "output"], False)],
+    ],
+    "today": [
+        [(["embedding", "nothing added"], True)],
+        [
+            (["RMSNorm"], True),
+            (["attention", "keys that heads share", "normed and turned", "of a window"],
+             True),
+        ],
+        [
+            (["RMSNorm"], True),
+            (["network", "three maps, SwiGLU", "no biases"], True),
+        ],
+        [(["RMSNorm", "output"], True)],
+    ],
+}  # fmt: skip
+
+
+def _boxes(
+    drawing: Drawing, middle: float, top: float, width: float, parts: Sequence[Part]
+) -> float:
+    """Draw boxes below each other, the lit ones in colour; return where they end."""
+    y = top
+    for lines, lit in parts:
+        high = LINE * len(lines) + 9
+        if lit:
+            place = (middle - width / 2, y, width, high)
+            drawing.frame(*place, shade=0.22, outline=False)
+        y = drawing.box(middle, y, width, *lines) + GAP
+    return y - GAP
+
+
+def hero() -> Html:
+    """Draw GPT-2's block beside today's, with the parts that changed in colour."""
+    drawing = Drawing(356, 440)
+    for i, (name, (entry, *branches, end)) in enumerate(BLOCKS.items()):
+        stream, middle, width = 14 + 180 * i, 102 + 180 * i, 142
+        drawing.text(stream - 8, 14, name, anchor="start", bold=True)
+        y = _boxes(drawing, middle, 24, width, entry)
+        drawing.line((middle, y), (middle, y + 8), (stream, y + 8), width=4)
+        points, top = [(stream, y + 6)], y + 18
+        for parts in branches:
+            drawing.arrow((stream, top), (middle, top), (middle, top + GAP))
+            bottom = _boxes(drawing, middle, top + GAP, width, parts)
+            plus = bottom + GAP
+            drawing.arrow((middle, bottom), (middle, plus), (stream + PLUS, plus))
+            drawing.plus(stream, plus)
+            drawing.line(*points, (stream, plus - PLUS), width=4)
+            points, top = [(stream, plus + PLUS)], plus + 22
+        drawing.line(*points, (stream, top), width=4)
+        drawing.arrow((stream, top - 2), (middle, top - 2), (middle, top + 10), width=4)
+        bottom = _boxes(drawing, middle, top + 10, width, end)
+        drawing.height = round(bottom + 6)
+    return drawing.figure(
+        alt="Two flows side by side, of the same shape: embedding; a stream, to which "
+        "attention and a network add what they make of the normalised stream; norm and "
+        "output. Left, GPT-2: positions are added, LayerNorm, keys for every head, a "
+        "network of two maps with GELU and biases. Right, today: nothing is added, "
+        "RMSNorm, keys that heads share, normed and turned, of a window, a network of "
+        "three maps, SwiGLU, without biases.",
+        caption="Blue: replaced since. No model has all of it; the table says which "
+        "has what.",
+    )
+
+
+def models_table() -> Html:
+    """Show which of today's models has which part, and its name in a configuration."""
+    header = ("plank", "in a configuration", "GPT-2", "Llama 3", "Qwen3", "Gemma 3")
+    rows = [
+        ("RMSNorm", "rms_norm_eps", "–", "✓", "✓", "✓"),
+        ("rotary positions", "rope_theta", "–", "✓", "✓", "✓"),
+        ("gated network", "hidden_act", "–", "SwiGLU", "SwiGLU", "GELU inside"),
+        ("grouped queries", "num_key_value_heads", "–", "✓", "✓", "✓"),
+        ("no biases", "attention_bias: false", "–", "✓", "✓", "✓"),
+        ("QK-norm", "use_qk_norm, or unsaid", "–", "–", "✓", "✓"),
+        ("window", "sliding_window", "–", "–", "–", "5 of 6 layers"),
+        ("latent attention", "kv_lora_rank", "–", "–", "–", "–"),
+        ("experts", "n_routed_experts", "–", "–", "–", "–"),
+    ]
+    more = ["✓", "✓", "SwiGLU", "–", "✓", "on what is kept", "–", "✓", "✓"]
+    return show_table(
+        (*header, "DeepSeek-V2"),
+        [(*row, last) for row, last in zip(rows, more, strict=True)],
+        caption="Models of 2024 and 2025 beside GPT-2 (Llama 3 8B, Qwen3 8B, Gemma 3 "
+        "27B), from their reports and configurations.",
+    )
+
+
+# ---- the planks ----------------------------------------------------------------------
+
+
+def check_parts(rms_norm: Callable, swiglu: Callable, turn: Callable) -> None:
+    """Prove a notebook's norm, network and turned pairs against PyTorch and the module.
+
+    Args:
+        rms_norm: of x (…, d) and a gain (d).
+        swiglu: of x and the three matrices, gate, inner and outer.
+        turn: of queries or keys (…, t, k), in halves.
+    """
+    norm, x = nn.RMSNorm(8, eps=1e-6), torch.randn(2, 5, 8)
+    check_same(
+        "equals nn.RMSNorm", nn.RMSNorm.forward, lambda n, x: rms_norm(x, n.weight),
+        *(norm, x),
+    )  # fmt: skip
+    check_same(
+        "equals FeedForward(activation='swiglu')",
+        FeedForward.forward,
+        lambda n, x: swiglu(x, n.gate.weight, n.inner.weight, n.outer.weight),
+        *(FeedForward(8, 12, activation="swiglu", bias=False), x),
+    )
+    q, k = torch.randn(2, 3, 7, 8).double()  # (h, t, k) each
+    halves = [*range(0, 8, 2), *range(1, 8, 2)]
+    theirs = rotary_embedding(q), rotary_embedding(k)
+    check_close(
+        "scores of turned halves = chapter 5's, of pairs",
+        turn(q[..., halves]) @ turn(k[..., halves]).mT,
+        theirs[0] @ theirs[1].mT,
+        1e-9,
+    )
+
+
+@torch.no_grad()
+def largest_scores() -> dict[str, list[float]]:
+    """Return the largest score of both attentions, and with maps ten times as large."""
+    found = {}
+    for kind in (MultiHeadAttention, QueryKeyNormAttention):
+        torch.manual_seed(0)
+        attention, x = kind(64, 4, bias=False), torch.randn(1, 100, 64)
+        found[kind.__name__] = scores = []
+        for _ in range(2):
+            q, k, _v = attention.project(x)
+            scores.append((q @ k.mT / 16**0.5).abs().max().item())
+            for one in (attention.query_map, attention.key_map):
+                one.weight *= 10
+    return found
+
+
+def check_scores() -> None:
+    """Check that larger maps change no scores where queries and keys are normalised."""
+    (before, after), (bounded, still) = largest_scores().values()
+    assert after > 90 * before and abs(still - bounded) < 1e-3 and still < 4
+    print(
+        "the largest score of a hundred random vectors, in heads of width 16, and with "
+        f"maps ten times as large: {before:.1f} and {after:.0f}; with the norm "
+        f"{bounded:.2f} and {still:.2f}, below √16"
+    )
+
+
+def reach(model: GPT, length: int) -> Bool[Tensor, "_ t"]:
+    """Return which positions, at each depth, the last output depends on.
+
+    Args:
+        model: in double precision, so that nothing vanishes.
+        length: number of positions.
+
+    Returns:
+        A row for what enters each layer, and one for what leaves the last.
+    """
+    x = model.embed(torch.arange(length)[None] % model.config.vocab_size)
+    states = [x.detach().requires_grad_()]
+    for layer in model.blocks.layers:
+        states.append(layer(states[-1]))
+        states[-1].retain_grad()
+    states[-1][0, -1].square().sum().backward()
+    return torch.stack([x.grad[0].abs().sum(dim=-1) > 0 for x in states])
+
+
+def window_picture(mask: Bool[Tensor, "t t"], reached: Bool[Tensor, "_ t"]) -> Html:
+    """Draw a window's mask, and what the last position depends on, layer by layer.
+
+    Args:
+        mask: of one layer.
+        reached: of :func:`reach`.
+    """
+    n, window = len(mask), int(mask[-1].sum())
+    layers, count = len(reached) - 1, int(reached[0].sum())
+    places = [str(i + 1) for i in range(n)]
+    depths = ["input", *(f"after {i + 1}" for i in range(layers))][::-1]
+    style = {"weights": True, "narrow": True}
+    upward, last = reached.flip(0), "what the last position's output depends on"
+    return chain(
+        Matrix(mask.int(), f"a window of {window}", places, places, mask=mask, **style),
+        Matrix(upward.int(), last, depths, places, mask=upward, **style),
+        caption="The mask: queries in rows, keys in columns. And the last output after "
+        f"{layers} layers: it depends on {count} of {n} positions of the input, "
+        f"{layers} · ({window} − 1) back and its own. Measured by gradients.",
+    )
+
+
+# ---- what each one buys --------------------------------------------------------------
+
+CONTROLS = ("GPT-2, larger", "GPT-2, smaller")
+BOTH = ("all but the window", "all")
+
+
+def gains(record: Record) -> dict[str, list[float]]:
+    """Return bits per character below GPT-2's mean, for each model and seed."""
+    bits: dict[str, list[float]] = {name: [] for name in PLANKS}
+    for row in record["rows"]:
+        bits[row["plank"]].append(row["bits"])
+    mean = statistics.mean(bits["GPT-2"])
+    return {name: [mean - one for one in several] for name, several in bits.items()}
+
+
+def told(records: Sequence[Record], name: str, other: str = "GPT-2") -> str:
+    """Return how a model compares with another: "better", "worse", or "" for neither.
+
+    It is better if at each rate each of its seeds is better than each of the other's.
+
+    Args:
+        records: one for each rate.
+        name: of the model.
+        other: name of the other one.
+    """
+    found = set()
+    for one in map(gains, records):
+        ours, theirs = one[name], one[other]
+        better, worse = min(ours) > max(theirs), max(ours) < min(theirs)
+        found.add("better" if better else "worse" if worse else "")
+    return found.pop() if len(found) == 1 else ""
+
+
+def step_ratio(records: Sequence[Record], name: str) -> float:
+    """Return the CPU time of a training step, as a multiple of GPT-2's.
+
+    Args:
+        records: whose times are taken together.
+        name: of the model.
+    """
+    ours, theirs = (
+        statistics.median(t for one in records for t in one["seconds"][which])
+        for which in (name, "GPT-2")
+    )
+    return ours / theirs
+
+
+def cache_kilobytes(name: str, length: int = 1000) -> float:
+    """Return what a model's cache holds of a text, at two bytes per number, in kB.
+
+    Args:
+        name: of the model.
+        length: tokens of the text.
+    """
+    window = PLANKS[name].options.get("window")
+    return 2 * cache_numbers(plank_config(name), length, window) / 1000
+
+
+def _signed(number: float) -> str:
+    text = f"{number:+.2f}".replace("-", "−")
+    return "0.00" if text[1:] == "0.00" else text
+
+
+def planks_table(records: Sequence[Record]) -> Html:
+    """Show what each plank changed: bits, parameters, cache, time.
+
+    Args:
+        records: one for each rate, the faster first.
+    """
+    each = [gains(record) for record in records]
+    sizes = {row["plank"]: row["parameters"] for row in records[0]["rows"]}
+    rows = []
+    for name in PLANKS:
+        told_here = told(records, name) or "–"
+        bits = [_signed(statistics.mean(one[name])) for one in each]
+        rows.append(
+            (name, *bits, told_here, f"{sizes[name]:,}",
+             f"{cache_kilobytes(name):.0f}", f"{step_ratio(records, name):.2f}")
+        )  # fmt: skip
+    rates = [f"rate {record['recipe']['rate']:g}" for record in records]
+    recipe, mean = records[0]["recipe"], _means(records, "GPT-2")
+    return show_table(
+        ("replaced", *rates, "told?", "parameters", "cache, kB", "time"),
+        rows,
+        caption="Bits per character below GPT-2's mean "
+        f"({' and '.join(f'{bits:.3f}' for bits in mean)}), means of three seeds. "
+        "“Better”: at both rates, every seed beats every GPT-2 seed; –: it can't be "
+        "told. Cache: if 1,000 tokens were read, two bytes per number. Time: CPU of a "
+        f"training step, beside GPT-2's. {recipe['steps']:,} steps of "
+        f"{recipe['batch']} windows of {recipe['model']['max_len']} characters.",
+    )
+
+
+def _means(records: Sequence[Record], name: str) -> list[float]:
+    return [
+        statistics.mean(row["bits"] for row in one["rows"] if row["plank"] == name)
+        for one in records
+    ]
+
+
+def mean_gains(records: Sequence[Record], name: str) -> list[float]:
+    """Return the mean over seeds of a model's bits below GPT-2, at each rate.
+
+    Args:
+        records: one for each rate.
+        name: of the model.
+    """
+    return [statistics.mean(gains(record)[name]) for record in records]
+
+
+def check_runs(records: Sequence[Record]) -> None:
+    """Check what the page says of sizes, steps and rates, and that no run diverged.
+
+    Args:
+        records: one for each rate.
+    """
+    for record in records:
+        recipe, rows = record["recipe"], record["rows"]
+        assert recipe["text"] == "library" and recipe["steps"] == 1000
+        assert len(rows) == 3 * len(PLANKS) and len({row["seed"] for row in rows}) == 3
+        sizes = {row["plank"]: row["parameters"] for row in rows}
+        alike = [size for name, size in sizes.items() if name not in CONTROLS]
+        assert max(alike) / min(alike) < 1.003 and 200_000 < min(alike) < 220_000
+        assert max(row["bits"] for row in rows) < 3, "one diverged"
+    assert len({record["recipe"]["rate"] for record in records}) == 2
+    stands_out = [
+        name
+        for name in PLANKS
+        if name not in (*CONTROLS, *BOTH) and told(records, name) == "better"
+    ]
+    assert stands_out == ["rotary"], stands_out
+    print("recorded: sizes within 0.3 %, rates, seeds and steps as the page says")
+
+
+def planks_picture(records: Sequence[Record]) -> Html:
+    """Draw what each plank is worth, a dot for each seed and rate.
+
+    Args:
+        records: one for each rate, the faster first.
+    """
+    names = [name for name in PLANKS if name != "GPT-2"]
+    figure, ax = plt.subplots(figsize=(8.6, 5.4))
+    own = [bits for record in records for bits in gains(record)["GPT-2"]]
+    ax.axvspan(min(own), max(own), color=COLOURS["other"], alpha=0.25, linewidth=0)
+    for shift, record, marker in zip((-0.17, 0.17), records, "os", strict=True):
+        each, rate = gains(record), record["recipe"]["rate"]
+        for y, name in enumerate(names):
+            color = OTHER if name in CONTROLS else THIS
+            face = color if marker == "o" else "none"
+            ax.scatter(
+                each[name], [y + shift] * len(each[name]), 46, marker=marker,
+                facecolor=face, edgecolor=color, label="" if y else f"rate {rate:g}",
+                linewidth=1.6,
+            )  # fmt: skip
+    ax.axvline(0, color=OTHER, linewidth=1)
+    ax.axhline(len(names) - len(CONTROLS) - 0.5, color=COLOURS["rule"], linewidth=1)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel("bits per character below GPT-2")
+    ax.legend(loc="best")
+    better, worse = (
+        [n for n in names if told(records, n) == which] for which in ("better", "worse")
+    )
+    return show(
+        figure,
+        title="What each plank is worth here",
+        alt="Dots for three seeds at two learning rates, a row for each model. Right "
+        f"of all of GPT-2's seeds at both rates: {_listed(better) or 'none'}. Left of "
+        f"them: {_listed(worse) or 'none'}.",
+        caption="Each dot is one seed; further right is better. Grey band: GPT-2's own "
+        "seeds, at both rates. Below the line: GPT-2 with a quarter more, or less, in "
+        "its networks.",
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def beside_rotary(records: Sequence[Record], names: Sequence[str]) -> list[float]:
+    """Return what the best of some planks is worth, as a share of rotary positions.
+
+    Args:
+        records: one for each rate.
+        names: of planks.
+
+    Returns:
+        A share for each rate.
+    """
+    gained = [mean_gains(records, name) for name in names]
+    best = [max(some) for some in zip(*gained, strict=True)]
+    return [
+        one / rotary
+        for one, rotary in zip(best, mean_gains(records, "rotary"), strict=True)
+    ]
+
+
+def planks_said(records: Sequence[Record]) -> str:
+    """Return what the records say, in words that follow from them.
+
+    Args:
+        records: one for each rate.
+    """
+    parts = [name for name in PLANKS if name not in ("GPT-2", *CONTROLS, *BOTH)]
+    by = {
+        which: [name for name in parts if told(records, name) == which]
+        for which in ("better", "worse", "")
+    }
+    own = [gains(record)["GPT-2"] for record in records]
+    spread = " and ".join(f"{max(one) - min(one):.2f}" for one in own)
+    said = [
+        f"GPT-2's own seeds lie {spread} bits apart, so a plank has to be worth more "
+        "than luck."
+    ]
+    for which, words in (
+        ("better", "Better than GPT-2 with every seed, at both rates"),
+        ("worse", "Worse with every seed, at both rates"),
+    ):
+        if by[which]:
+            each = [f"**{name}** ({_worth(records, name)})" for name in by[which]]
+            said.append(f"{words}: {_listed(each)}.")
+    if by[""]:
+        said.append(
+            f"For {_listed([f'**{name}**' for name in by['']])} we can't tell: some of "
+            "the seeds lie among GPT-2's, or the rates disagree."
+        )
+        near = max(by[""], key=lambda name: min(mean_gains(records, name)))
+        if min(mean_gains(records, near)) > 0:
+            said.append(f"**{near}** comes closest ({_worth(records, near)}).")
+    for name in BOTH:
+        how = told(records, name, "rotary")
+        verdict = f"is {how} than" if how else "can't be told from"
+        worth = _worth(records, name)
+        said.append(f"**{name.capitalize()}** ({worth}) {verdict} rotary alone.")
+    larger = told(records, "GPT-2, larger")
+    said.append(
+        "As a ruler: a quarter more in the networks "
+        f"({_worth(records, 'GPT-2, larger')})"
+        f"{f' is {larger}' if larger else ' can’t be told from luck, either'}."
+    )
+    return " ".join(said)
+
+
+def _worth(records: Sequence[Record], name: str) -> str:
+    both = " and ".join(_signed(x) for x in mean_gains(records, name))
+    return f"{both} bits per character"
+
+
+# ---- a trained one -------------------------------------------------------------------
+
+PROMPT = "Alice looked at the ship"
+ALICE = (
+    "Alice was beginning to get very tired of sitting by her sister on the bank, and "
+    "of having nothing to do: once or twice she had peeped into the book her sister "
+    "was reading, but it had no pictures or conversations in it, “and what is the use "
+    "of a book,” thought Alice “without pictures or conversations?”"
+)  #: the beginning of her Adventures in Wonderland (1865)
+
+
+def weights() -> StateDict | None:
+    """Return glassllm's tensors by Llama's names, or nothing where the file is missing.
+
+    Raises:
+        DataError: if the file is there, but isn't the one that came with the package.
+    """
+    name = "model.safetensors"
+    try:
+        file = vendored_file(f"glassllm/{name}", FILES[name])
+    except DataError as error:
+        if "FileNotFoundError" not in str(error):
+            raise
+        print(MISSING)
+        return None
+    return to_llama(read_safetensors(file), CONFIG)
+
+
+@torch.no_grad()
+def check_today(block: Callable[..., Tensor], w: StateDict | None) -> None:
+    """Prove that plain tensors, by Llama's names, give what our blocks give.
+
+    Args:
+        block: a function of the file's tensors, the number of a layer, and what enters
+            that layer (b, t, d).
+        w: the tensors of the file, if there.
+    """
+    if w is None:
+        print(MISSING)
+        return
+    exact = {name: x.double() for name, x in w.items()}
+    model = load_llama(w, CONFIG).double()
+    ids = torch.tensor([encode(ALICE)])
+    x = embedded = exact["model.embed_tokens.weight"][ids]
+    for i in range(CONFIG.layers):
+        x = block(exact, i, x)
+    blocks = model.blocks
+    for layer in blocks.layers:
+        embedded = layer(embedded)
+    claim = f"{CONFIG.layers} blocks on plain tensors = ours, {ids.shape[1]} tokens"
+    check_close(claim, x, embedded, 1e-8)
+    x = x / (x.square().mean(dim=-1, keepdim=True) + CONFIG.norm_epsilon).sqrt()
+    x = x * exact["model.norm.weight"]
+    logits = x @ exact["model.embed_tokens.weight"].T
+    check_close("and the logits", logits, model(ids), 1e-8)
+    count = sum(p.numel() for p in model.parameters())
+    assert count == sum(x.numel() for x in w.values())
+    c = CONFIG
+    assert (c.d_model, c.layers, c.heads, c.kv_heads) == (128, 4, 4, 2)
+    assert CONFIG.d_ff == 341 == 2 * 4 * CONFIG.d_model // 3 and CONFIG.tied
+    assert (CONFIG.norm_epsilon, CONFIG.rotary_base) == (1e-6, 10_000)
+    print(f"✓ {len(w)} tensors with {count:,} numbers, each in one place")
+
+
+def story(model: GPT, seed: int = 0) -> str:
+    """Return how the model goes on with a text.
+
+    Args:
+        model: of :func:`annotated.data.glassllm.glass_model`.
+        seed: of what is drawn.
+    """
+    written = sample(
+        model,
+        torch.tensor([encode(PROMPT)]),
+        max_new_tokens=60,
+        temperature=0.7,
+        top_p=0.9,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    return PROMPT + decode(written[0].tolist())
+
+
+@torch.no_grad()
+def careless_losses(w: StateDict) -> dict[str, float]:
+    """Return nats per token on a sentence of Carroll's, loaded rightly and wrongly.
+
+    Args:
+        w: the model's tensors by Llama's names.
+
+    Returns:
+        "right"; "pairs", where queries and keys stay in halves though pairs are turned;
+        and "epsilon", with 1e-5 in the norms.
+    """
+    ids = torch.tensor([encode(ALICE)])
+    other = GPTConfig(**vars(CONFIG) | {"norm_epsilon": 1e-5})
+    models = {"right": load_llama(w, CONFIG), "epsilon": load_llama(w, other)}
+    models["pairs"] = load_llama(w, CONFIG)
+    for i, layer in enumerate(models["pairs"].blocks.layers):
+        for name, one in (("q", "query_map"), ("k", "key_map")):
+            halves = w[f"model.layers.{i}.self_attn.{name}_proj.weight"]
+            getattr(layer.attention, one).weight.copy_(halves)
+    return {
+        name: F.cross_entropy(model(ids)[0, :-1], ids[0, 1:]).item()
+        for name, model in models.items()
+    }
+
+
+# ---- what a cache holds --------------------------------------------------------------
+
+OWN = "your own"
+TURNED = 64  #: width of the one key that positions turn, beside a latent
+#: layers, heads of keys and values, width of a head, latent width, window, as published
+MODELS: dict[str, dict[str, Any]] = {
+    "GPT-2 small": {"layers": 12, "heads": 12, "width": 64},
+    "GPT-3": {"layers": 96, "heads": 96, "width": 128},
+    "Llama 2 7B": {"layers": 32, "heads": 32, "width": 128},
+    "Llama 3 8B": {"layers": 32, "heads": 8, "width": 128},
+    "Mistral 0.1": {"layers": 32, "heads": 8, "width": 128, "window": 4096},
+    "Falcon 7B": {"layers": 32, "heads": 1, "width": 64},
+    "DeepSeek-V2": {"layers": 60, "heads": 128, "width": 128, "latent": 512},
+}
+MODELS = {
+    name: {"latent": "none", "window": "all"} | sizes for name, sizes in MODELS.items()
+}
+CHOICES = {
+    "layers": [4, 8, 12, 16, 24, 32, 40, 48, 60, 80, 96, 128],
+    "heads": [1, 2, 4, 8, 12, 16, 32, 64, 96, 128],
+    "width": [32, 64, 128, 256],
+    "latent": ["none", 128, 256, 512, 1024],
+    "window": ["all", 128, 512, 1024, 2048, 4096, 8192],
+    "length": [2**n for n in range(10, 21)],
+    "texts": [2**n for n in range(9)],
+    "bytes": [1, 2, 4],
+}
+LABELS = {
+    "layers": "layers",
+    "heads": "key/value heads",
+    "width": "width of a head",
+    "latent": f"latent width, + {TURNED}",
+    "window": "window",
+    "length": "tokens in a text",
+    "texts": "texts at once",
+    "bytes": "bytes per number",
+}
+START = {"model": "Llama 3 8B", "length": 32_768, "texts": 1, "bytes": 2}
+
+
+def cache_bytes(state: Mapping[str, Any]) -> dict[str, int]:
+    """Return what the calculator has to compute, by the book's own function.
+
+    Args:
+        state: values of its controls.
+
+    Returns:
+        "token": bytes of a token; "total": of all texts.
+    """
+    heads, width = state["heads"], state["width"]
+    sizes = {"d_model": heads * width, "heads": heads, "layers": state["layers"]}
+    config = GPTConfig(1, **sizes)
+    latent = None if state["latent"] == "none" else (state["latent"], TURNED)
+    window = None if state["window"] == "all" else state["window"]
+    each = state["bytes"] * cache_numbers(config, 1, latent=latent)
+    text = state["bytes"] * cache_numbers(config, state["length"], window, latent)
+    return {"token": each, "total": state["texts"] * text}
+
+
+def cache_explorer() -> Html:
+    """Show what a cache holds, for published models and for the reader's own."""
+    lengths = {"length": 32_768, "texts": 1, "bytes": 2}
+    states = [{"model": name} | MODELS[name] | lengths for name in MODELS]
+    mine = {"model": OWN, "layers": 24, "heads": 4, "width": 256, "latent": "none"}
+    mine |= {"window": 1024, "length": 8192, "texts": 16, "bytes": 4}
+    unseen = {"latent": 256, "window": 8192, "length": 4096, "bytes": 1}
+    states += [mine, mine | unseen]
+    begin = MODELS[START["model"]] | START
+    return explorer(
+        static("ch16/cache_calculator.js"),
+        {"models": MODELS, "own": OWN, "turned": TURNED},
+        [
+            Choice("model", "model", [*MODELS, OWN], START["model"]),
+            *(
+                Slider(name, LABELS[name], values, begin[name])
+                for name, values in CHOICES.items()
+            ),
+        ],
+        label="What a cache holds",
+        checks=[(state, cache_bytes(state)) for state in states],
+        question="Suppose that Llama 2 7B could read 32,768 tokens (it was trained for "
+        "4,096). How many such texts at once fit on a card of 80 GB? And with Llama 3 "
+        "8B, which has a quarter of the key/value heads?",
+        caption="Each dot is a published model, as if it could read the length that "
+        "you chose; the filled one has your sizes. From line to line is a thousand "
+        "times more. Weights take up space, too, and aren't counted. With a latent, "
+        "heads and their width don't matter.",
+    )
+
+
+# ---- pitfalls ------------------------------------------------------------------------
+
+
+def swiglu_surplus() -> float:
+    """Return how many parameters more a SwiGLU has whose width wasn't reduced."""
+    with torch.device("meta"):
+        plain, gated = (
+            sum(p.numel() for p in GPT(GPTConfig(96, **GPT2_PARTS | more)).parameters())
+            for more in ({}, {"activation": "swiglu"})
+        )
+    return gated / plain - 1
+
+
+def pitfalls_said(w: StateDict | None, carroll: Record) -> str:
+    """Return three pitfalls in words, with what they cost here.
+
+    Args:
+        w: the model's tensors by Llama's names, if there.
+        carroll: of ``benchmarks/ch16/carroll.py``, where they aren't.
+    """
+    loss = carroll["losses"] if w is None else careless_losses(w)
+    off = abs(loss["epsilon"] - loss["right"])
+    assert loss["pairs"] > loss["right"] + 0.2 and off < 0.1
+    return (
+        "**Halves or pairs.** Llama's files on Hugging Face turn dimension `i` with "
+        "`i + k/2`; Meta's own, the paper and this book turn neighbours. Load one as "
+        "the other and nothing crashes: all shapes fit. The loss on the first "
+        "sentence of *Alice* goes from "
+        f"{loss['right']:.2f} to {loss['pairs']:.2f} nats per token.\n\n"
+        "**A third map for free.** Replace a GELU network by a SwiGLU of the same "
+        f"inner width, and the model has {swiglu_surplus():.0%} more parameters. Some "
+        "of what it gains is size.\n\n"
+        "**The norm's ε.** It's `1e-5` in some files and `1e-6` in others. The wrong "
+        f"one changes the loss by {off:.1g} here: too little to notice, enough "
+        "to make a comparison of logits fail."
+    )

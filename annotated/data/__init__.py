@@ -1,0 +1,1 @@
+"""Data sets, tokenizers, texts that come with the package."""

@@ -1,0 +1,55 @@
+"""Chapter 06: the same models with every set of parts that the ladder leaves out.
+
+Five parts can be there or not, which makes 32 models. The benchmark ``ladder`` trains
+the seven that stand on the page's ladder; this one trains the other 25 with seed 0, and
+with all seeds those that the page compares with a rung: the whole model without one
+part, the norm's rung without the encoder, and the residual with self-attention alone.
+
+Bands, after seeing the whole model without its encoder for seeds 0 and 1: its loss is
+higher than the whole model's for every seed; and with seed 0 no set of parts has a
+lower loss than the whole model.
+"""
+
+from itertools import combinations
+from typing import Any
+
+from annotated.chapters.ch06.ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
+from benchmarks.ch06.ladder import EXAMPLES, one
+from benchmarks.record import SEEDS
+
+WITHOUT_ONE = [tuple(p for p in LADDER_PARTS if p != part) for part in LADDER_PARTS]
+COMPARED = [
+    *WITHOUT_ONE,
+    ("residual", "network", "norm"),
+    ("residual", "self-attention"),
+]
+
+
+def others() -> list[tuple[str, ...]]:
+    """Return the sets of parts that are not on the ladder."""
+    on_ladder = [LADDER_PARTS[:count] for count in range(len(LADDER_PARTS) + 1)]
+    on_ladder.append(tuple(part for part in LADDER_PARTS if part != "norm"))
+    return [
+        parts
+        for count in range(len(LADDER_PARTS) + 1)
+        for parts in combinations(LADDER_PARTS, count)
+        if parts not in on_ladder
+    ]
+
+
+def run() -> dict[str, Any]:
+    """Train each set of parts with seed 0, and those compared with every seed."""
+    rows = []
+    for seed in SEEDS:
+        for parts in others():
+            if seed == 0 or parts in COMPARED:
+                row = one(", ".join(parts), parts, seed)
+                del row["losses"]
+                rows.append({**row, "parts": list(parts)})
+    return {
+        "config": LADDER,
+        "training": LADDER_TRAINING,
+        "tested": 1000,
+        "examples": EXAMPLES,
+        "rows": rows,
+    }

@@ -1,0 +1,42 @@
+"""Chapter 07: is it the shape of the falling rate that helps, or that it is lower?
+
+A rate that climbs and then falls is on average 0.57 times one that climbs to the same
+peak and stays. So here are the runs of the benchmark ``rates`` that climb and stay, at
+0.57 times the heights where the fall made the difference: as high a rate on average.
+
+Bands, on the mean loss of the last twenty steps, against the runs of ``rates`` that
+climb to the height itself and fall, for every seed:
+
+- at a mean rate as of 0.01 and falling: worse, by more than 0.05, if the fall itself
+  helps. Missed would mean that at this height a lower rate does as well;
+- at a mean rate as of 0.03 and falling: no band.
+"""
+
+from statistics import mean
+from typing import Any
+
+from annotated.recipes.date_transformer import DATE_RUN, SMALL
+from annotated.recipes.rates import RATE_SHAPES
+from benchmarks.ch07.rates import HIGH, one
+from benchmarks.record import SEEDS
+
+STAYS, FALLS = "climbing, then constant", "climbing, then falling"
+
+
+def lower() -> float:
+    """Return the mean of the falling rate as a share of the one that stays."""
+    steps = range(1, DATE_RUN["steps"] + 1)
+    falls, stays = (
+        mean(RATE_SHAPES[shape](n) for n in steps) for shape in (FALLS, STAYS)
+    )
+    return falls / stays
+
+
+def run() -> dict[str, Any]:
+    """Train at each height, three seeds each."""
+    rows = [
+        one("post", STAYS, lower() * height, seed) | {"as": height}
+        for height in HIGH
+        for seed in SEEDS
+    ]
+    return {"config": SMALL, "training": DATE_RUN, "lower": lower(), "rows": rows}

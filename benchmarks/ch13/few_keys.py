@@ -1,0 +1,76 @@
+"""Chapter 13: how much of a query's weight its heaviest keys carry.
+
+Chapter 11's model (recipe "library"), trained with three seeds, reads the held-out text
+in windows of 64 characters. The last query of each window sees all 64 keys; its weights
+are sorted from heavy to light and added up.
+
+Bands, before the first run, from what chapter 11's heads look like: averaged over heads
+and layers, the 8 heaviest of 64 keys carry at least 0.7 of the weight for every seed,
+and less than 0.99; of even weights they would carry 0.125.
+
+And how far away are they? The *last* 8 keys, whatever their weight, carry at least half
+of it in the first layer for every seed, and less in the second, which is where chapter
+11 found a head that looks for brackets.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from annotated.attention import record_attention
+from annotated.data.text import all_windows
+from annotated.recipes.text import (
+    TEXT_RECIPES,
+    bits_per_character,
+    read_text,
+    text_model,
+    train_text,
+)
+from annotated.training import evaluating
+from benchmarks.ch11.text import facts
+from benchmarks.record import SEEDS
+
+WINDOWS, NEAR = 1024, 8
+
+
+def last_looks(
+    model: nn.Module, ids: Int[Tensor, "n"]
+) -> Float[Tensor, "layers b h s"]:
+    """Return the weights of the last query of each window."""
+    length = TEXT_RECIPES["library"].model["max_len"]
+    tokens, _ = next(all_windows(ids, length, WINDOWS))
+    with evaluating(model), record_attention(model) as maps:
+        model(tokens)
+    return torch.stack([called[0][:, :, -1] for called in maps.values()])
+
+
+def carried(weights: Float[Tensor, "layers b h s"]) -> Float[Tensor, "layers h s"]:
+    """Return the mean share that the 1, 2, … heaviest keys carry."""
+    heaviest = weights.sort(dim=-1, descending=True).values
+    return heaviest.cumsum(dim=-1).mean(dim=1)
+
+
+def one(seed: int) -> dict[str, Any]:
+    """Train with one seed and measure."""
+    text, recipe = read_text("library"), TEXT_RECIPES["library"]
+    model = text_model("attention", text.size, seed)
+    train_text(model, text.train, recipe, seed)
+    length = recipe.model["max_len"]
+    weights = last_looks(model, text.validation)
+    shares, near = carried(weights), weights[..., -NEAR:].sum(dim=-1).mean(dim=1)
+    row = {"seed": seed, "bits": bits_per_character(model, text.validation, length)}
+    row["carried"] = [
+        [[round(share, 4) for share in head] for head in layer]
+        for layer in shares.tolist()
+    ]
+    row["near"] = [[round(share, 4) for share in head] for head in near.tolist()]
+    print(seed, near)
+    print(seed, row["bits"], shares.mean(dim=(0, 1))[[0, 3, 7, 15, 31]], flush=True)
+    return row
+
+
+def run() -> dict[str, Any]:
+    """Measure with every seed."""
+    return facts() | {"windows": WINDOWS, "rows": [one(seed) for seed in SEEDS]}

@@ -1,0 +1,180 @@
+"""annotated/chapters/ch01/drawings.py: what its proofs refuse, and what its figures compute."""
+
+import copy
+import json
+import re
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from annotated.batches import date_pairs
+from annotated.chapters.ch01 import drawings as ch01
+from annotated.chapters.ch01.dates import date_reader, date_symbols
+from annotated.page.notebook import recorded
+from annotated.recurrent_attention import AdditiveAttention
+
+PAIRS = [("7 Mar 2024", "2024-03-07"), ("on May 8, 1950", "1950-05-08")]
+SYMBOLS = date_symbols(PAIRS)
+
+
+def attend(query, keys, values, W_q, W_k, w):
+    weights = (torch.tanh(W_q @ query + keys @ W_k.T) @ w).softmax(dim=0)
+    return weights @ values, weights
+
+
+def decoder_step(state, last, states, scorer, gru, head):
+    context, weights = attend(state, states, states, *scorer)
+    state = gru(torch.cat([last, context]), state)
+    return head(torch.cat([state, context])), state, weights
+
+
+def gru_step(x, state, W_x, W_state, b_x, b_state):
+    x_reset, x_update, x_new = (W_x @ x + b_x).chunk(3)
+    s_reset, s_update, s_new = (W_state @ state + b_state).chunk(3)
+    z = torch.sigmoid(x_update + s_update)
+    candidate = torch.tanh(x_new + torch.sigmoid(x_reset + s_reset) * s_new)
+    return z * state + (1 - z) * candidate
+
+
+class NoTanh(AdditiveAttention):
+    def score(self, query, prepared, previous=None):
+        sums = self.query_map(query)[:, :, None, :] + prepared[:, None, :, :]
+        return self.direction(sums).squeeze(-1)
+
+
+def test_an_attention_without_its_tanh_is_refused(capsys):
+    ch01.check_attend(attend)
+    assert capsys.readouterr().out.count("✓") == 1
+
+    def no_tanh(query, keys, values, W_q, W_k, w):
+        weights = ((W_q @ query + keys @ W_k.T) @ w).softmax(dim=0)
+        return weights @ values, weights
+
+    with pytest.raises(AssertionError, match="attend, without padding"):
+        ch01.check_attend(no_tanh)
+
+
+def test_a_step_that_asks_with_its_new_state_is_refused(capsys):
+    ch01.check_decoder(decoder_step, PAIRS, SYMBOLS)
+    assert capsys.readouterr().out.count("✓") == 1
+
+    def asks_late(state, last, states, scorer, gru, head):
+        state = gru(torch.cat([last, states[0]]), state)
+        context, weights = attend(state, states, states, *scorer)
+        return head(torch.cat([state, context])), state, weights
+
+    with pytest.raises(AssertionError, match="decoder_step, date by date"):
+        ch01.check_decoder(asks_late, PAIRS, SYMBOLS)
+
+
+def test_a_gru_whose_gate_is_upside_down_is_refused(capsys):
+    ch01.check_gru(gru_step)
+    assert capsys.readouterr().out.count("✓") == 1
+
+    def upside_down(x, state, *weights):
+        return state + x.sum() - gru_step(x, state, *weights)
+
+    with pytest.raises(AssertionError, match="gru_step"):
+        ch01.check_gru(upside_down)
+
+
+def test_the_check_of_location_sensitive_attention_changes_no_later_draw(
+    capsys, monkeypatch
+):
+    def next_number():
+        torch.manual_seed(1)
+        ch01.check_located(torch.randn(2, 3, 5), torch.randn(2, 4, 7), [4, 2])
+        return torch.rand(())
+
+    number = next_number()
+    assert capsys.readouterr().out.count("✓") == 3
+    monkeypatch.setattr(ch01, "check_same", lambda *args: None)
+    assert next_number() == number
+
+
+def test_days_of_the_test_must_not_be_trained_on(capsys):
+    train, test = (date_pairs(20, part, seed=0) for part in ("train", "test"))
+    ch01.check_days(train, test)
+    assert "3/7/24" in capsys.readouterr().out
+    with pytest.raises(AssertionError, match="belongs to train"):
+        ch01.check_days(test, train)
+    with pytest.raises(AssertionError, match="is in training"):
+        ch01.check_days(train + test[:1], test)
+
+
+def test_equal_rows_are_told_from_others(capsys):
+    ch01.check_rows(date_reader(NoTanh, *SYMBOLS), "7 May 1950", SYMBOLS)
+    assert capsys.readouterr().out.count("✓") == 2
+    reader = date_reader("additive", *SYMBOLS)
+    reader.decoder.attention.direction.weight.data *= 100
+    with pytest.raises(AssertionError, match="all rows are equal"):
+        ch01.check_rows(reader, "7 May 1950", SYMBOLS)
+
+
+def test_a_loss_that_counts_padding_is_refused(capsys, monkeypatch):
+    ch01.check_loss()
+    assert capsys.readouterr().out.count("✓") == 1
+
+    def over_all(model, batch):
+        logits = model(batch.source, batch.lengths, batch.target)
+        return torch.nn.functional.cross_entropy(logits.mT, batch.labels)
+
+    monkeypatch.setattr(ch01, "teacher_forcing_loss", over_all)
+    with pytest.raises(AssertionError, match="teacher_forcing_loss"):
+        ch01.check_loss()
+
+
+@pytest.mark.parametrize(
+    "part, way, count, share",
+    [
+        ("lines", "none", "4", 0.6),
+        ("lines", "additive", "4", 0.9),
+        ("single", "none", "1", 0.95),
+        ("single", "additive", "1", 0.99),
+    ],
+)
+def test_the_page_holds_to_its_records(part, way, count, share):
+    record, wide = recorded("dates"), recorded("wider")["lines"][0]
+    ch01.check_lines(record, wide)
+    changed = copy.deepcopy(record)
+    run = next(r for r in changed[part] if r["way"] == way)
+    run["exact"][count] = share
+    with pytest.raises(AssertionError):
+        ch01.check_lines(changed, wide)
+
+
+def test_an_alignment_has_a_cell_for_each_weight_and_a_row_for_each_symbol():
+    weights = torch.tensor([[0.5, 0.5, 0.0], [0.005, 0.0, 0.995]])
+    figure = ch01.alignment(weights, "2", "a b")
+    plt.close(figure)
+    (ax,) = figure.axes
+    (half, corners), (whole, corner) = (
+        (patch.get_facecolor()[3], patch.get_path().vertices) for patch in ax.patches
+    )
+    assert (half, whole) == (pytest.approx(0.5, abs=0.01), 1)
+    assert corners.min(0).tolist() == [0, 0] and corners.max(0).tolist() == [2, 1]
+    assert corner.min(0).tolist() == [2, 1] and corner.max(0).tolist() == [3, 2]
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert labels == ["2", "end"] + [""] * 9
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "␣", "b"]
+
+
+def test_the_caption_of_the_losses_gives_the_mean_of_the_last_50_steps():
+    loss = [1.0] * 50 + [0.5] * 50
+    history = [{"step": i, "loss": value} for i, value in enumerate(loss)]
+    half = [{"loss": record["loss"] / 2} for record in history]
+    text = ch01.losses({"without attention": history, "additive attention": half}).text
+    assert "0.5000 without attention, 0.2500 with attention" in text
+
+
+def test_a_date_with_slashes_is_checked_against_the_one_with_points():
+    symbols = date_symbols([*PAIRS, ("16.07.2024", "2024-07-16")])
+    reader = date_reader("additive", *symbols)
+    html = ch01.date_explorer(reader, {}, symbols, ["16.07.2024"]).text
+    (text,) = re.findall(r'explorer-checks">(.*?)</script>', html, re.DOTALL)
+    points, *slashes = json.loads(text)
+    assert [check["state"]["date"] for check in slashes] == ["07/16/2024", "16/07/2024"]
+    for check in slashes:
+        assert check["values"]["output"] == points["values"]["output"]
+        assert len(check["values"]["alignment"]) == len("16.07.2024")

@@ -1,0 +1,134 @@
+"""annotated/chapters/ch02/drawings.py: what it finds in looks and records, and what it refuses."""
+
+import json
+import re
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from annotated.chapters.ch02 import drawings as ch02
+from annotated.chapters.ch02 import pronouns
+from annotated.page.notebook import recorded
+
+X = torch.tensor([[2.0, 0, 0, -1], [0, 2, 0, 1], [0.5, 0.5, 1, 0], [1.5, -0.5, 1, 0]])
+PARTS = {
+    "animal": ["cat", "dog", "cow", "goose"],
+    "place": ["street", "bridge", "river", "path"],
+    "reason": ["tired", "wide", "hungry", "muddy"],
+}
+
+
+def self_attention(x):
+    return (x @ x.mT).softmax(dim=-1) @ x
+
+
+def checks(explorer):
+    return json.loads(re.search(r'-checks">(.*?)</script>', explorer.text)[1])
+
+
+@pytest.mark.parametrize(
+    ("right", "step"),
+    [
+        ([1, 1, 1], 20),
+        ([0.5, 1, 1], 40),
+        ([1, 0.9, 1], 60),  # once right, then wrong again
+        ([1, 1, 0.9], float("inf")),
+    ],
+)
+def test_a_reader_has_learned_when_it_stays_right(right, step):
+    rows = [{"roles": "three", "right": right}, {"roles": "gru", "right": [0, 0, 0]}]
+    run = {"steps": [20, 40, 60], "rows": rows}
+    assert ch02.settled(run, "three", None) == [step]
+    assert ch02.settled(run, "three", 1.0) == []
+
+
+@pytest.mark.parametrize("role", ["three", "value", "one", "equal", "hidden", "gru"])
+def test_records_that_say_something_else_are_refused(role):
+    run, far = recorded("pronouns"), recorded("far_pronouns")
+    trained = recorded("laboratory")["rows"]
+    ch02.check_learned(run, far, trained)
+    for row in run["rows"]:
+        if row["roles"] == role:
+            row["right"] = [1.0 if role == "equal" else 0.5] * len(row["right"])
+    with pytest.raises(AssertionError):
+        ch02.check_learned(run, far, trained)
+
+
+@pytest.mark.parametrize(("model", "right"), [("attention", 0.8), ("GRU", 1.0)])
+def test_a_record_of_distances_that_says_something_else_is_refused(model, right):
+    run, far = recorded("pronouns"), recorded("far_pronouns")
+    for row in far["distances"]:
+        if row["model"] == model:
+            row["right"][-1] = right
+    with pytest.raises(AssertionError):
+        ch02.check_learned(run, far, recorded("laboratory")["rows"])
+
+
+def test_the_sentence_found_is_one_where_the_answer_is_right():
+    cases = [("cat", "street", "tired"), ("cat", "street", "wide")]
+    looks = torch.zeros(2, 2, 11)
+    looks[0, 1, 5], looks[0, 1, 1] = 0.9, 0.1  # tired, yet it looks at the street
+    looks[1, 1, 1], looks[1, 1, 5] = 0.6, 0.4  # wide, and it looks at the cat
+    noun, right = torch.tensor([1, 5]), torch.tensor([0, 1])
+    text = ch02.found(cases, right, right, looks, noun).text
+    assert "too tired: 90% of the second look goes to <em>street</em>" in text
+    text = ch02.found(cases, torch.tensor([1, 1]), right, looks, noun).text
+    assert "too wide: 60% of the second look goes to <em>cat</em>" in text
+
+
+@pytest.mark.parametrize("only", [(), ("cow", "river", "muddy")])
+def test_looks_are_those_of_the_sentence(only):
+    torch.manual_seed(0)
+    reader = pronouns.PronounReader()
+    for check in checks(ch02.look_back(reader, PARTS, only)):
+        sentence = only or tuple(check["state"][name] for name in PARTS)
+        logits, looks = reader(pronouns.encode([sentence])[0])
+        shown = [*check["values"]["weights"][0], check["values"]["elle"]]
+        wanted = [*looks[0, 0].tolist(), logits.softmax(dim=-1)[0, 1].item()]
+        assert shown == pytest.approx(wanted, abs=1e-3)
+        assert set(check["state"]) == {"look"} | (set() if only else set(PARTS))
+
+
+def test_a_second_look_finds_the_noun_that_a_first_one_cannot():
+    second, first, mirrored, _ = checks(ch02.second_look(X))
+    found = [check["values"]["weights"][:2] for check in (second, first, mirrored)]
+    assert found[0] == pytest.approx([0.35, 0.10], abs=0.005)
+    assert found[1][0] == pytest.approx(found[1][1])
+    assert found[2] == pytest.approx(found[0][::-1])
+
+
+def test_a_taste_likes_the_films_on_its_side():
+    spots = torch.tensor([[1.0, 0.2], [-1.0, 0.1], [0.3, -0.9]])
+    for degrees, liked in ((0, "c, a"), (180, "b"), (90, "b, a"), (270, "c")):
+        text = ch02.films("abc", spots, degrees).text
+        assert f"A taste at {degrees}° likes {liked}." in text
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong"),
+    [
+        (ch02.check_loops, lambda x: (x @ x.mT).softmax(dim=-2) @ x),
+        (ch02.check_set, lambda x: self_attention(x).cumsum(dim=0)),
+    ],
+)
+def test_another_function_is_refused(check, wrong, capsys):
+    check(self_attention, X)
+    assert "✓" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        check(wrong, X)
+
+
+def test_attention_by_hand_is_pytorchs():
+    q, k, v = torch.randn(3, 7), torch.randn(5, 7), torch.randn(5, 4)
+    ours, theirs = ch02.by_hand(q, k, v, 7**-0.5), F.scaled_dot_product_attention
+    torch.testing.assert_close(ours, theirs(q, k, v), rtol=0, atol=1e-5)
+
+
+def test_only_a_wide_query_loses_its_gradient_without_a_scale():
+    narrow, wide = (
+        [ch02.at_the_query(k, scale, count=100) for scale in (k**-0.5, 1)]
+        for k in (64, 1024)
+    )
+    assert narrow[1] > 2 * narrow[0] and wide[1] < 0.1 * wide[0]
+    assert wide[0] == pytest.approx(narrow[0], rel=0.2), "the same at every width"

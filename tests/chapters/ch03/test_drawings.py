@@ -1,0 +1,265 @@
+"""annotated/chapters/ch03/drawings.py: what its pictures compute, and what its checks refuse."""
+
+import copy
+import re
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from torch import nn
+from torch.nn import functional as F
+
+from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
+from annotated.chapters.ch03 import drawings as ch03
+from annotated.page.notebook import recorded
+from annotated.recipes.several_heads import ALPHABET, SIDE, Giving, MissingLetter
+
+
+def text_of(html) -> str:
+    return BeautifulSoup(html.text, "html.parser").get_text(" ")
+
+
+def split(x, heads):
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    maps = (x, W_q), (memory, W_k), (memory, W_v)
+    answers, _ = scaled_dot_product_attention(*(split(y @ W.T, heads) for y, W in maps))
+    return answers.transpose(1, 2).flatten(2) @ W_o.T
+
+
+def straight(x, memory, W_q, W_k, W_v, W_o, heads):
+    """Split by a view alone."""
+    maps = (x, W_q), (memory, W_k), (memory, W_v)
+    b, t, d = x.shape
+    parts = ((y @ W.T).reshape(b, heads, -1, d // heads) for y, W in maps)
+    answers, _ = scaled_dot_product_attention(*parts)
+    return answers.reshape(b, t, d) @ W_o.T
+
+
+def doubled(*given):
+    """The maps of as many heads, each of the whole width."""
+    return multi_head(*given) + 0 * multi_head(*given)
+
+
+X = torch.zeros(5, 6)
+X[0, 3] = X[2, 4] = X[4, 5] = 1  # where the nouns stand
+X[0, 0] = X[2, 1] = X[1, 2] = 2
+MAPS = [*torch.randn(3, 6, 6, generator=torch.Generator().manual_seed(1))]
+
+
+def test_attention_is_compared_with_loops(capsys):
+    swapped = X.clone()
+    maps = [*MAPS, torch.eye(6)]
+    own = multi_head(X[None], X[None], *maps, 3)[0]
+    own[1] = torch.cat([own[1, :4], own[1, :2]])  # as if mary were susan
+    with pytest.raises(AssertionError, match="one by one"):
+        ch03.check_multi_head(multi_head, X, swapped, own, *maps)
+    one = torch.zeros(5, 6)  # a toy whose names are all alike
+    alike = multi_head(one[None], one[None], *maps, 3)[0]
+    ch03.check_multi_head(multi_head, one, one, alike, *maps)
+    assert capsys.readouterr().out.count("✓") == 5
+    with pytest.raises(AssertionError, match="equal to loops"):
+        ch03.check_multi_head(straight, one, one, alike, *maps)
+
+
+def test_costs_are_counted():
+    ch03.check_costs(multi_head)
+    with pytest.raises(AssertionError, match="1 heads"):
+        ch03.check_costs(doubled)
+
+
+def test_loops_hide_what_the_mask_hides():
+    given = ch03.uses()["cross"]
+    W = torch.randn(4, 12, 12)
+    x, memory, mask = given
+    changed = memory.clone()
+    changed[0, 4:] = 9  # of seven words, the mask leaves four
+    seen = ch03.by_loops(x, memory, *W, 3, mask)
+    assert seen.allclose(ch03.by_loops(x, changed, *W, 3, mask), atol=1e-5)
+    assert not seen.allclose(ch03.by_loops(x, changed, *W, 3), atol=0.1)
+
+
+def test_the_class_is_compared_with_pytorch(monkeypatch):
+    ch03.check_class()
+    right = MultiHeadAttention.attend
+
+    def unmasked(self, q, k, v, mask=None):
+        return right(self, q, k, v)
+
+    monkeypatch.setattr(MultiHeadAttention, "attend", unmasked)
+    with pytest.raises(AssertionError, match="causal: nn"):
+        ch03.check_class()
+
+
+def test_only_one_way_of_splitting_keeps_a_words_numbers_together():
+    (q, *_), _ = ch03.toy()
+    right, wrong = map(ch03.stages, ch03.WAYS)
+    assert right[2].equal(q.view(3, 2, 2).transpose(0, 1))
+    assert wrong[2].flatten().equal(q.flatten())
+    for made in (right, wrong):
+        assert len(made) == len(ch03.STEPS)
+        assert made[4].sum(dim=-1).allclose(torch.ones(2, 3))
+    assert right[7].equal(right[6].flatten(1)) and right[7].shape == (3, 4)
+    ch03.check_view_alone()
+
+
+def test_a_removed_head_says_nothing():
+    torch.manual_seed(0)
+    model = MissingLetter(MultiHeadAttention(64, 8))
+    before = copy.deepcopy(model.state_dict())
+    whole = ch03.guess(model, "all the wo_ds in it")
+    assert set(whole) == {"guess", "chance", "looks"} and whole["guess"] in ALPHABET
+    assert len(whole["looks"]) == 8 and max(map(abs, whole["looks"])) <= SIDE
+    none = ch03.guess(model, "all the wo_ds in it", range(8))
+    bias = model.attention.output_map.bias
+    chances = model.answer(bias).softmax(dim=-1)
+    assert none["chance"] == pytest.approx(chances.max().item(), abs=1e-6)
+    assert none["guess"] == ALPHABET[chances.argmax()]
+    one = ch03.guess(model, "all the wo_ds in it", (3,))
+    assert one["chance"] not in (whole["chance"], none["chance"])
+    for name, weight in model.state_dict().items():
+        assert weight.equal(before[name]), f"{name} has changed"
+
+
+def test_heads_that_flip_a_guess_are_named(monkeypatch):
+    def guess(model, text, removed=()):
+        return {"guess": " " if 2 in removed else "r"}
+
+    monkeypatch.setattr(ch03, "guess", guess)
+    said = text_of(ch03.flips(MissingLetter(MultiHeadAttention(64, 8))))
+    assert "the guess is r; without head 2 it's ␣." in said
+    monkeypatch.setattr(ch03, "guess", lambda *given: {"guess": "r"})
+    said = text_of(ch03.flips(MissingLetter(MultiHeadAttention(64, 8))))
+    assert "no single head flips it" in said
+
+
+def test_neighbours_and_the_rest_are_all_the_weight():
+    average = torch.full((8, 2 * SIDE + 1), 0.0)
+    average[:, SIDE + 1], average[:, 0] = 0.7, 0.3
+    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
+    cells = [cell.text for cell in picture.select(".annotated-cell")]
+    assert cells[:6] == ["0", "0", "0", "0.7", "0", "0.3"]
+    assert "in order: +1, +1" in picture.find(role="img")["aria-label"]
+    average[5] = F.one_hot(torch.tensor(3), 2 * SIDE + 1)  # far to the left
+    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
+    cells = [cell.text for cell in picture.select(".annotated-cell")]
+    assert cells[:6] == ["0", "0", "0", "0", "0", "1"]
+    said = picture.get_text(" ")
+    assert re.search(r"head 5\b.*head 0\b.*head 7\b", said, re.DOTALL)
+
+
+def test_three_heads_are_watched_while_they_learn():
+    tokens = torch.tensor([[0, 48, 8, 49, 1]])
+    trained = torch.eye(5)[[4, 2, 0]]
+    by_step = ch03.learning(tokens, trained, [1.0, 1.0, 1.0])
+    assert list(by_step) == [0, 25, 50, 100, 200, 400]
+    assert by_step[400][0] is trained and max(by_step[0][1]) < 0.2
+    assert min(by_step[200][1]) > 0.5
+    assert "0.5" in text_of(ch03.part_ways(trained, [1.0, 0.5, 0.2]))
+    apart, together = (trained, [1, 1, 1]), (trained[[0, 0, 2]], [0.4, 0.3, 0.6])
+    said = text_of(ch03.parted({0: together, 25: together, 50: apart, 100: apart}))
+    assert "from step 50 on" in said and "what waits longest" in said
+    assert "30% of its answers" in said
+
+
+def test_each_trained_head_is_named_after_the_word_it_looks_at():
+    three = torch.eye(5)[[4, 1, 0]]
+    said = text_of(ch03.looks(torch.ones(1, 5) / 5, three))
+    assert re.search(r"0: whom.*1: gave.*2: who\b", said, re.DOTALL)
+
+
+def test_the_record_bears_the_page_out():
+    record = recorded("several_heads")
+    ch03.check_record(record)
+    ch03.grouped_table(record)
+    assert text_of(ch03.network_table(record["network"])).count("%") == 18
+    assert ch03.by_heads(record["grouped"], "shared").keys() == {4, 2, 1}
+    for part, row, worse, refused in (
+        ("giving", {"heads": 4}, [0.9, 1, 1], ch03.check_record),
+        ("letters", {"heads": 8}, 0.4, ch03.check_record),
+        ("grouped", {"shared": 1}, 0.5, ch03.grouped_table),
+    ):
+        changed = copy.deepcopy(record)
+        (name, value), *_ = row.items()
+        one = next(r for r in changed[part] if r[name] == value)
+        one["right"] = worse
+        with pytest.raises(AssertionError):
+            refused(changed)
+    with pytest.raises(AssertionError):
+        ch03.network_table([{"network": True, "seed": 0, "right": [1, 1, 0.9]}])
+
+
+def test_heads_that_start_alike_are_seen_to_stay_alike(monkeypatch):
+    tokens = torch.tensor([[0, 48, 8, 49, 1]])
+    ch03.check_alike(tokens)
+
+    def apart(model, **given):
+        nn.init.normal_(model.attention.query_map.weight)
+
+    monkeypatch.setattr(ch03, "train_giving", apart)
+    with pytest.raises(AssertionError, match="started alike"):
+        ch03.check_alike(tokens)
+
+
+def test_even_weights_forget_an_order_and_uneven_ones_do_not(monkeypatch):
+    tokens = torch.tensor([[0, 48, 8, 49, 1]])
+    ch03.check_orders(Giving(1), tokens)
+    monkeypatch.setattr(ch03.nn.init, "zeros_", lambda weight: weight)  # uneven
+    with pytest.raises(AssertionError, match="all six orders"):
+        ch03.check_orders(Giving(1), tokens)
+
+
+def test_shared_heads_are_copied_to_their_groups():
+    x = torch.randn(1, 5, 64)
+    for shared in (8, 4, 2, 1):
+        ch03.check_grouped(MultiHeadAttention(64, 8, kv_heads=shared), x)
+
+
+def test_a_rank_below_the_width_is_refused():
+    ch03.check_rank(torch.randn(100, 64).double())
+    with pytest.raises(AssertionError, match="rank 3"):
+        ch03.check_rank(torch.randn(3, 64).double())
+
+
+def test_lengths_repeated_the_wrong_way_put_weight_on_padding():
+    lengths = torch.tensor([3, 9])
+    right = lengths.repeat_interleave(3)
+    ways = {"repeat": lengths.repeat(3), "repeat_interleave": right}
+    rows = text_of(ch03.on_padding(lengths, ways)).split()
+    assert rows[-3:] == ["0%", "0%", "0%"]
+    with pytest.raises(AssertionError, match="repeat: "):
+        ch03.on_padding(lengths, {"repeat": right})
+
+
+def sorted_weights(heads, divisor):
+    torch.manual_seed(0)
+    q, key = torch.randn(200, 1, 512 // heads), torch.randn(200, 32, 512 // heads)
+    weights = (q @ key.mT / divisor**0.5).softmax(dim=-1)
+    return weights[:, 0].sort(descending=True).values.mean(dim=0)
+
+
+def test_weights_that_do_not_get_flatter_are_refused():
+    ch03.check_temperature(sorted_weights)
+    with pytest.raises(AssertionError):
+        ch03.check_temperature(
+            lambda heads, divisor: sorted_weights(heads, 512 // heads)
+        )
+
+
+def test_proofs_of_layouts_einsum_and_uses_hold():
+    ch03.check_layout(torch.randn(2, 5, 12), 3)
+    ch03.check_promises()
+    ch03.check_recorded()
+    ch03.check_half()
+    ch03.check_traps()
+    x, W = torch.randn(2, 5, 12), torch.randn(3, 3, 4, 12)
+    W_o = torch.randn(12, 3, 4)
+
+    def by_module(x, memory):
+        return multi_head(x, memory, *W.flatten(1, 2), W_o.flatten(1), 3)
+
+    ch03.check_einsum(by_module, x, *W, W_o)
+    with pytest.raises(AssertionError, match="cross"):
+        ch03.check_einsum(lambda x, memory: by_module(x, x), x, *W, W_o)

@@ -1,0 +1,148 @@
+"""annotated/chapters/ch05/drawings.py: what its proofs refuse, and what its figures say."""
+
+import math
+
+import pytest
+import torch
+
+from annotated.chapters.ch05 import drawings as ch05
+from annotated.page.notebook import recorded
+from annotated.positions import frequencies, rotary_embedding, sinusoidal_encoding
+
+
+def test_a_table_of_cosines_and_sines_is_refused(capsys):
+    ch05.check_table(lambda length, d: _exact(length, d))
+    assert capsys.readouterr().out.count("✓") == 3
+    with pytest.raises(AssertionError, match="the loops = powers"):
+        ch05.check_table(lambda length, d: _exact(length, d).roll(1, dims=1))
+
+
+def _exact(length, d):
+    angles = torch.arange(length).double()[:, None] * frequencies(d)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
+def turn(pair, position, speed=0.5):
+    a, b = pair
+    cos, sin = math.cos(position * speed), math.sin(position * speed)
+    return torch.stack([a * cos - b * sin, a * sin + b * cos])
+
+
+def half_split(x, start=0):
+    pairs = torch.arange(x.shape[-1]).view(2, -1).T.flatten()
+    return rotary_embedding(x[..., pairs], start)[..., pairs.argsort()]
+
+
+def test_a_turn_to_the_other_side_is_refused(capsys):
+    ch05.check_rotary(turn)
+    assert capsys.readouterr().out.count("✓") == 7
+    with pytest.raises(AssertionError, match="turn, pair by pair"):
+        ch05.check_rotary(lambda pair, position, speed: turn(pair, -position, speed))
+    ch05.check_half_split(half_split, turn)
+    with pytest.raises(AssertionError, match="half-split"):
+        ch05.check_half_split(rotary_embedding, turn)
+
+
+def test_numbers_as_complex_numbers_turn_by_a_part_of_the_angle():
+    x = torch.randn(3, 5, 8, dtype=torch.float64)
+    torch.testing.assert_close(ch05.as_complex(x, 4), rotary_embedding(x, 4))
+    halves = ch05.as_complex(x, 4, factor=2)
+    torch.testing.assert_close(halves[:, ::2], rotary_embedding(x[:, ::2], 2))
+
+
+def test_positions_are_as_alike_as_their_dot_product_says():
+    rows = sinusoidal_encoding(50, 12, 100.0).double()
+    away = torch.tensor([0, 3, 49])
+    found = ch05.similarity(away, 12, 100.0)
+    torch.testing.assert_close(found, rows[away] @ rows[0] / 6, atol=1e-6, rtol=0)
+    state = ch05.likeness(10, 4, 12)
+    assert state["twin"] == max(state["alike"][:5] + state["alike"][20:])
+    assert state["twin"] == state["alike"][31]
+    state = ch05.likeness(10_000, 16, 24)  # here the next ones are the most alike
+    assert state["twin"] == max(state["alike"][:17] + state["alike"][32:])
+
+
+def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():
+    turns = torch.tensor([3.0, 3.0, 0.5, 0.5, 0.5])
+    now = torch.tensor([9.0, 1.0, 0.6, 0.5, 0.2])
+    new = ch05.new_angles(2 * math.pi * turns, 2 * math.pi * now)
+    assert new.tolist() == [False, False, True, False, False]
+    said = ch05.angles_plot(2 * math.pi * turns, 2 * math.pi * now, longer=4).text
+    assert (
+        "1 of 5 pairs meet angles never seen. Per token, the fastest turns 75%" in said
+    )
+
+
+def test_a_factor_that_multiplies_is_refused():
+    def turned_by(base, factor, tokens):
+        return frequencies(128, base) / factor * tokens
+
+    ch05.check_longer(turned_by)
+    with pytest.raises(AssertionError):
+        ch05.check_longer(lambda base, factor, n: turned_by(base, 1 / factor, n))
+    with pytest.raises(AssertionError):  # neither base nor factor does anything
+        ch05.check_longer(lambda base, factor, n: turned_by(10_000, 1, n))
+
+
+def test_shares_are_said_as_one_number_or_as_two():
+    assert ch05.percent([0.511, 0.514]) == "51%"
+    assert ch05.percent([0.7, 0.5, 0.9]) == "50% to 90%"
+
+
+def test_guessing_names_the_commonest_of_the_others():
+    assert ch05.guessing(2) == 1  # the only other one
+    assert 1 / 16 < ch05.guessing(1000, count=20) < 0.1
+
+
+def test_zones_are_told_by_how_many_sequences_came_so_far():
+    names = [ch05.zone(seen) for seen in (0, 1, 100, 101, 999, 1000)]
+    assert names == ["never", "rarely", "rarely", "between", "between", "often"]
+    run = {"seen": [1000, 50, 50, 0], "ends": {"1": 1.0, "2": 0.5, "3": 0.0}}
+    assert ch05.by_zone([run]) == {"often": [1.0], "rarely": [0.25]}
+
+
+def test_recorded_runs_are_held_to_what_the_page_says():
+    record = recorded("positions")
+    ch05.check_beyond(record), ch05.check_rarely(record), ch05.check_settings(record)
+    longer = ch05.longer(record, "rotary")
+    assert len(longer) == 3
+    worse = [{**run, "beyond": run["beyond"] | {"64": 0.9}} for run in longer]
+    others = [run for run in record["longer"] if run["way"] != "rotary"]
+    with pytest.raises(AssertionError):
+        ch05.check_beyond({"longer": others + worse})
+    biases = recorded("distance")["runs"]
+    ch05.check_distances({"runs": biases})
+    wide = "T5's bias, furthest 128"
+    better = [
+        run | {"right at 128": 0.99} if run["kind"] == wide else run for run in biases
+    ]
+    with pytest.raises(AssertionError):
+        ch05.check_distances({"runs": better})
+
+
+def test_a_decoder_that_ignores_start_is_refused():
+    class Model(torch.nn.Module):
+        def __init__(self, counts):
+            super().__init__()
+            self.counts = counts
+
+        def encode(self, rows):
+            return None
+
+        def decode(self, tokens, memory, start=0, kept=None):
+            places = torch.arange(tokens.shape[1]) + self.counts * start
+            return (tokens + places).double()[..., None], kept
+
+    rows = torch.arange(12).view(2, 6)
+    ch05.check_steps(Model(counts=True), rows, 0)
+    with pytest.raises(AssertionError, match="one step at a time"):
+        ch05.check_steps(Model(counts=False), rows, 0)
+
+
+def test_squeezed_positions_that_are_stretched_are_refused():
+    def squeezed(factor):
+        return lambda x, start=0: ch05.as_complex(x, start, factor)
+
+    ch05.check_squeezed(squeezed)
+    with pytest.raises(AssertionError, match="a quarter"):
+        ch05.check_squeezed(lambda factor: squeezed(1 / factor))

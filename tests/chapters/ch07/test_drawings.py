@@ -1,0 +1,154 @@
+"""annotated/chapters/ch07/drawings.py: what it computes, and what its proofs refuse."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from annotated.chapters.ch07 import drawings as ch07
+from annotated.page.notebook import recorded
+
+
+def test_batches_by_tokens_hold_all_and_no_rectangle_is_too_large():
+    lengths = [9, 3, 2, 5, 3, 6, 12, 1]
+    groups = ch07.by_tokens(lengths, 12)
+    assert sorted(length for group in groups for length in group) == sorted(lengths)
+    assert max(len(group) * max(group) for group in groups) == 12
+    assert groups[0] == [1, 2, 3, 3]  # 12 positions are still allowed
+
+
+def test_targets_by_loops_keep_one_minus_epsilon_and_nothing_for_padding():
+    rows = ch07.target_by_loops(torch.tensor([2, 0]), 5, 0.3)
+    wanted = [[0, 0.1, 0.7, 0.1, 0.1], [0] * 5]
+    assert torch.allclose(rows, torch.tensor(wanted, dtype=torch.double))
+
+
+def test_each_sentence_or_each_token_weighs_the_same():
+    weights = ch07.weights_of(torch.tensor([[3, 0, 0], [1, 4, 5]]))
+    assert weights["tokens"].tolist() == [[0.25, 0, 0], [0.25] * 3]
+    assert torch.allclose(weights["sentences"].sum(1), torch.tensor([0.5, 0.5]))
+
+
+def test_a_floor_by_position_is_below_that_of_all_symbols():
+    overall, by_position = ch07.floors()
+    assert overall == pytest.approx(2.274, abs=1e-3)
+    assert by_position == pytest.approx(1.122, abs=1e-3)
+
+
+def test_a_run_has_collapsed_if_its_outputs_hardly_differ():
+    rows = [{"differ": [0.5, 0.02, 0.009]}, {"differ": [0.5, 0.001, 0.2]}]
+    assert [ch07.alike(rows, step) for step in (0, 1, -1)] == [0, 1, 1]
+
+
+def test_ends_of_a_sweep_are_sorted_by_norm_shape_and_rate():
+    rows = [
+        {"norm": norm, "shape": "constant", "height": rate, "end": end}
+        for norm, rate, end in [("post", 1, 0.5), ("pre", 1, 0.7), ("post", 1, 0.6)]
+    ]
+    assert ch07.ends({"rows": rows}) == {("constant", 1): [0.5, 0.6]}
+    assert ch07.ends({"rows": rows}, "pre") == {("constant", 1): [0.7]}
+
+
+def test_an_ending_is_that_of_its_dropout_and_its_smoothing():
+    rows = [
+        {"dropout": dropout, "smoothing": smoothing, "seen": {"loss": loss}}
+        for dropout, smoothing, loss in [(0.1, 0, 1.0), (0, 0.1, 2.0), (0.1, 0, 3.0)]
+    ]
+    assert ch07.ending({"rows": rows}, (0.1, 0), "seen", "loss") == [1.0, 3.0]
+
+
+def test_a_run_is_on_the_line_if_it_knows_no_more_than_frequencies():
+    rows = [{"losses": [3.0, end]} for end in (2.28, 2.2, 2.1, 1.3)]
+    assert ch07.on_line(rows) == 2
+
+
+def test_a_table_of_schedules_gives_the_best_rate_and_all_seeds():
+    rows = [
+        {"shape": shape, "height": rate, "end": end}
+        for shape in ("constant", "climbing, then constant", "climbing, then falling")
+        for rate, ends in ((0.001, (0.3, 0.2, 0.4)), (0.01, (2.0, 1.0, 3.0)))
+        for end in ends
+    ]
+    rows += [
+        {"shape": "falling", "height": 0.01, "end": end} for end in (1.5, 1.6, 1.7)
+    ]
+    lower = {"lower": 0.5, "rows": [{"as": 0.01, "end": 0.7}, {"as": 0.03, "end": 9.0}]}
+    html = ch07.schedules({"rows": rows}, lower)._repr_html_()
+    assert "2.00 (1.00–3.00)" in html and "0.30 (0.20–0.40), at 0.001" in html
+    assert "0.0050" in html and "0.70 (0.70–0.70)" in html and "9.0" not in html
+
+
+@pytest.mark.parametrize(
+    ("record", "proof", "off"),
+    [
+        ("rates", ch07.check_sweep, {"end": 2.0}),
+        ("regularisation", ch07.check_few_dates, {"dropout": 0.3}),
+    ],
+)
+def test_a_record_that_says_otherwise_is_refused(record, proof, off, capsys):
+    found = recorded(record)
+    proof(found)
+    assert capsys.readouterr().out
+    wrong = copy.deepcopy(found)
+    for row in wrong["rows"]:
+        row |= off
+    with pytest.raises((AssertionError, RuntimeError)):
+        proof(wrong)
+
+
+@pytest.mark.parametrize("spread", ["others", "all"])
+def test_the_loss_is_0_at_the_target(spread):
+    own = 0.9 + (0.1 / 5 if spread == "all" else 0)
+    assert ch07.loss_at(own, 5, 0.1, spread) == pytest.approx(0, abs=1e-6)
+    assert ch07.loss_at(0.5, 5, 0.1, spread) > 0.1
+
+
+def smoothing_loss(logits, wanted, real):
+    divergence = torch.xlogy(wanted, wanted) - wanted * logits.log_softmax(dim=-1)
+    return divergence.sum() / real.sum()
+
+
+def clip(gradients, most):
+    norm = torch.cat([g.flatten() for g in gradients]).norm()
+    return [g * min(1.0, most / (norm + 1e-6)) for g in gradients]
+
+
+def noam(n, d, w, f=1.0):
+    return f * d**-0.5 * min(n * w**-1.5, n**-0.5)
+
+
+def schedule(rate):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    ch07.check_schedule(rate, optimizer)
+
+
+@pytest.mark.parametrize(
+    ("proof", "right", "wrong"),
+    [
+        (
+            ch07.check_smoothing,
+            smoothing_loss,
+            lambda x, wanted, real: F.cross_entropy(x, wanted),
+        ),
+        (
+            ch07.check_clipping,
+            clip,
+            lambda gradients, most: [clip([g], most)[0] for g in gradients],
+        ),
+        (schedule, noam, lambda n, d, w, f=1.0: f * d**-0.5 * n**-0.5),
+    ],
+)
+def test_a_proof_passes_the_right_function_and_refuses_a_wrong_one(
+    proof, right, wrong, capsys
+):
+    proof(right)
+    assert "✓" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        proof(wrong)
+
+
+def test_dates_that_were_seen_and_new_ones_are_told_apart():
+    shown = ch07.seen_and_new([(50, 1.0, 1.2), (300, 0.1, 0.5)])._repr_html_()
+    assert "is 0.10 on seen dates and 0.50 on new ones" in shown

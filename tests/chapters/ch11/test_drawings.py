@@ -1,0 +1,359 @@
+"""annotated/chapters/ch11/drawings.py, ch11b.py, ch11c.py: what they compute and refuse."""
+
+import json
+import math
+import re
+from collections import Counter
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from markupsafe import escape
+from torch import nn
+
+from annotated.attention import record_attention
+from annotated.chapters.ch11 import drawings as ch11
+from annotated.chapters.ch11 import drawings_b as ch11b
+from annotated.chapters.ch11 import drawings_c as ch11c
+from annotated.data.text import CHARACTERS, Characters
+from annotated.decoding import keep_top_p, sample
+from annotated.gpt import GPT, GPTConfig
+from annotated.page.notebook import recorded
+from annotated.recipes.text import TEXT_RECIPES, bits_by_position
+
+SYMBOLS = Characters(CHARACTERS)
+
+
+def small(size=96, **sizes):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8, "max_len": 64} | sizes
+    return GPT(GPTConfig(size, **sizes)).double().eval()
+
+
+def said(html):
+    page = BeautifulSoup(html.text, "html.parser")
+    return page.select_one("[role=img]")["aria-label"]
+
+
+def attend(score, past):
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])
+    scores = torch.tensor([[0.0, score]] * 4) @ x.T
+    weights = scores.masked_fill(past == 0, -math.inf).softmax(dim=-1)
+    return weights, weights @ x
+
+
+def test_the_likeliest_character_is_appended():
+    asked = []
+
+    def after(context):
+        asked.append(context)
+        return Counter({"x": 3, "y": 1})
+
+    words = said(ch11.writing(after, "abcd"))
+    assert asked == ["abcd", "bcdx", "cdxx", "dxxx", "xxxx"]
+    assert "abcd: x 75%; abcdx: x 75%" in words
+
+
+def test_attention_that_sees_the_future_is_refused(capsys):
+    x = torch.tensor([[1.0, 0], [0, 1], [1, 0], [1, 0]])
+    ch11.check_mixing(lambda score: attend(score, torch.ones(4, 4).tril()), x)
+    assert capsys.readouterr().out.count("✓") == 3
+    with pytest.raises(AssertionError, match="chapter 2's"):
+        ch11.check_mixing(lambda score: attend(score, torch.ones(4, 4)), x)
+
+
+def test_a_gpt_is_made_of_chapter_6s_layers(capsys):
+    torch.manual_seed(0)
+    ch11.check_gpt()
+    assert "nn.TransformerEncoder" in capsys.readouterr().out
+
+
+def test_a_small_gpt_that_forgets_its_positions_is_refused(capsys):
+    class SmallGPT(nn.Module):
+        def __init__(self, v, d, heads, layers, longest):
+            super().__init__()
+            sizes = {"d_model": d, "heads": heads, "layers": layers, "max_len": longest}
+            self.same = GPT(GPTConfig(v, d_ff=4 * d, **sizes))
+            self.forgets = False
+
+        def forward(self, tokens):
+            x = self.same.embed(tokens)
+            if self.forgets:
+                x = self.same.embedding(tokens)
+            return self.same.output(self.same.blocks(x))
+
+    class Forgets(SmallGPT):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.forgets = True
+
+    ch11.check_small(SmallGPT)
+    assert "SmallGPT = the book's GPT" in capsys.readouterr().out
+    with pytest.raises(AssertionError):
+        ch11.check_small(Forgets)
+
+
+def test_what_the_page_says_of_recorded_models_holds(capsys):
+    runs = [*recorded("text")["rows"], *recorded("text_rivals")["rows"]]
+    assert ch11.by_position(runs, "recurrent").shape == (3, 64)
+    ch11.check_positions(runs)
+    swapped = {"attention": "average", "average": "attention"}
+    with pytest.raises(AssertionError):
+        ch11.check_positions(
+            [row | {"way": swapped.get(row["way"], row["way"])} for row in runs]
+        )
+    ours = [row for row in runs if row["way"] == "attention"]
+    larger, deeper = recorded("text_larger")["rows"], recorded("text_deeper")
+    counting = recorded("text_counts")["rows"]
+    ch11.check_scaling(counting, runs, larger, deeper["rows"])
+    grown = [row | {"way": "attention"} for row in larger]
+    with pytest.raises(AssertionError):
+        ch11.check_scaling(counting, grown, ours, deeper["rows"])
+    worse = [row | {"bits": 2.7} for row in ours]
+    with pytest.raises(AssertionError):
+        ch11.check_scaling(counting, worse, larger, deeper["rows"])
+    ch11.check_larger(deeper, "    for i in ra", ours[0]["parameters"])
+    with pytest.raises(AssertionError):
+        ch11.check_larger(deeper, "    def ", ours[0]["parameters"])
+    capsys.readouterr()
+
+
+def test_bits_in_windows_are_those_of_each_character():
+    model, ids = small(), torch.randint(96, (25,))
+    bits = ch11.window_bits(model, ids, length=7)
+    assert bits.shape == (3, 7)  # what is left over is left out
+    by_position = bits_by_position(model, ids, length=7)
+    torch.testing.assert_close(torch.tensor(bits).mean(dim=0), by_position)
+    with torch.no_grad():
+        chances = model(ids[None, 7:14])[0].softmax(dim=-1)
+    assert bits[1, 2] == pytest.approx(-math.log2(chances[2, ids[10]]))
+
+
+def test_a_bracket_is_open_until_it_is_closed():
+    rows = [")" * 12, "(()" + "x" * 9]  # the second bracket is closed
+    is_open, is_closed = ch11.bracket_pairs(rows, least=1)
+    assert [pair.T.tolist() for pair in is_open] == [
+        [[1, distance, 0]] for distance in (8, 9, 10)
+    ]
+    assert [pair.T.tolist() for pair in is_closed] == [
+        [[1, 1 + distance, 1]] for distance in (8, 9, 10)
+    ]
+    assert ch11.bracket_pairs(rows, least=2) == [[], []]
+    twice, _ = ch11.bracket_pairs(rows * 2, least=2)
+    assert [pair.shape for pair in twice] == [(3, 2)] * 3
+
+
+def test_weights_on_brackets_are_in_units_of_the_average():
+    model, windows = small(), torch.randint(96, (2, 12))
+    # at a distance of 10, two open ones and one that is closed
+    pairs = ch11.bracket_pairs(["(()" + "x" * 9, "(()" + "x" * 8], least=1)
+    with torch.no_grad(), record_attention(model) as maps:
+        model(windows)
+    weights = maps["blocks.layers.1.attention"][0]
+    measured = ch11.weight_on_brackets(model, windows, pairs)
+    for kind, by_head in zip(pairs, measured, strict=True):
+        means = [
+            torch.stack([weights[b, :, i, j] * (i + 1) for b, i, j in found]).mean(0)
+            for found in (distance.T.tolist() for distance in kind)
+        ]
+        torch.testing.assert_close(by_head, sum(means) / 3)
+
+
+def test_a_head_is_drawn_where_it_looks_from_the_end():
+    model, line = small(), "def f(ab"
+    ids = torch.tensor([SYMBOLS.encode(line)])
+    with torch.no_grad(), record_attention(model) as maps:
+        model(ids)
+    weights = maps["blocks.layers.1.attention"][0][0, 1, -1]
+    most = int(weights.argmax())
+    words = said(ch11.strip(model, ids, line, 1))
+    assert f"{weights[most]:.2f} on {ch11.sign(line[most])}, {7 - most} back" in words
+
+
+def test_what_letters_cost_depends_on_where_they_stand():
+    rows, bits = ["ab c", "self"], torch.tensor([[9.0, 1, 2, 4], [9, 2, 3, 6]]).numpy()
+    assert ch11.letter_bits(rows, bits) == (4, 3)
+    rows = ["self.", "xself", "selfs"]
+    bits = torch.arange(15.0).view(3, 5).numpy()
+    assert ch11.ending_bits(rows, bits, "self") == 2.5
+
+
+def test_words_that_the_end_may_cut_do_not_count():
+    words = ch11.words_of(["of_1 ab abc (def", "begin end."])
+    assert words == ["of_", "abc", "begin", "end"]
+    assert ch11.word_counts(["end", "end", "edn", "beg"], {"end", "def"}) == (0.5, 3, 1)
+    assert ch11.word_counts([], {"end"}) == (0, 0, 0)
+
+
+def test_pieces_of_code_begin_and_end_as_samples_do():
+    code = "".join(
+        f"    def f{i:03}(self):\n        return {i:040}\n" for i in range(99)
+    )
+    pieces = ch11.pieces_of(code, "    def ", seed=0)
+    assert len(set(pieces)) == 60 and {len(piece) for piece in pieces} == {56}
+    assert all(re.match(r"f\d{3}\(self\):\n", piece) for piece in pieces)
+    assert pieces == ch11.pieces_of(code, "    def ", seed=0)
+    assert pieces != ch11.pieces_of(code, "    def ", seed=1)
+
+
+def test_a_loop_that_writes_something_else_is_refused():
+    model, prompt = small(), "    def "
+    ids = torch.tensor([SYMBOLS.encode(prompt)])
+
+    def write(prompt, length, temperature, top_p, seed=0):
+        ids, generator = SYMBOLS.encode(prompt), torch.Generator().manual_seed(seed)
+        for _ in range(length):
+            with torch.no_grad():
+                logits = model(torch.tensor([ids]))[:, -1]
+            chances = keep_top_p((logits / temperature).softmax(dim=-1), top_p)
+            ids.append(int(torch.multinomial(chances, 1, generator=generator)))
+        return "".join(SYMBOLS.decode(ids))
+
+    ch11.check_write(write, model, ids)
+    with pytest.raises(AssertionError):
+        ch11.check_write(lambda *given: write(*given, seed=1), model, ids)
+
+
+def test_what_the_browser_has_to_show_is_what_sample_writes():
+    model, prompt = small(), "def"
+    answer = ch11.answers(model, SYMBOLS, [[0.5] * 70, [0.0] * 3])
+    state, values = answer(prompt, 1.0, 0.001, 1)  # the likeliest alone
+    ids = torch.tensor([SYMBOLS.encode(prompt)])
+    new = sample(model, ids, max_new_tokens=70, top_k=1, slide=True)[0].tolist()
+    assert values["written"] == "".join(SYMBOLS.decode(new)) and values["kept"] == 1
+    assert state == {"prompt": "def", "temperature": 1.0, "top_p": 0.001, "seed": 1}
+    assert len(answer("a\\n", 1, 1, 2)[1]["written"]) == 3
+    assert answer("a\\n", 1, 1, 2)[1]["chances"] == answer("a\n", 1, 1, 2)[1]["chances"]
+
+
+def test_the_writer_is_checked_with_its_own_draws():
+    html = ch11.text_writer(small(), {}, SYMBOLS).text
+    (text,) = re.findall(r'explorer-checks">(.*?)</script>', html, re.DOTALL)
+    draws = torch.rand(5, 70, generator=torch.Generator().manual_seed(0)).tolist()
+    answer = ch11.answers(small(), SYMBOLS, draws)
+    for check in json.loads(text):
+        assert check["values"] == answer(**check["state"])[1]
+
+
+def test_what_was_written_is_text_and_ten_lines_of_it():
+    block = ch11.first_lines("if a", {"larger": " < b:\n" + "x\n" * 20}).text
+    assert "<strong>if a</strong> &lt; b:" in block and block.count("\nx") == 9
+
+
+def test_both_models_go_on_from_the_same_line():
+    deeper = recorded("text_deeper")
+    html = ch11.side_by_side("    def ", small(), deeper, SYMBOLS).text
+    assert html.count("<strong>    def </strong>") == 2
+    key = "    def ", deeper["steps"]
+    (last,) = (
+        r["written"] for r in deeper["written"] if (r["prompt"], r["step"]) == key
+    )
+    assert str(escape(last.split("\n")[0])) in html
+    assert "s model, 2,224 parameters" in html
+
+
+def test_each_character_costs_what_the_64_before_it_say():
+    model = small()
+    text = (
+        "x" * 70 + "    def __delitem__(self, key):\n        del self.dict\n    pass\n"
+    )
+    ids = torch.tensor(SYMBOLS.encode(text))
+    (first, *_) = ch11.surprises(model, ids, text).text.split("bits&#34;")
+    with torch.no_grad():
+        logits = model(ids[None, 6:70])[0, -1]
+    bits = -logits.log_softmax(-1)[ids[70]].item() / math.log(2)
+    assert f'title="{bits:.1f} bits"' in first
+
+
+def test_surprises_are_shown_by_their_bits():
+    html = ch11.shaded("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
+    assert "minus) 50%" in html and "minus) 60%" in html and "9.00 on average" in html
+    assert "&lt;" in html and "↵\n" in html
+    assert "overflow-wrap: anywhere" in html  # a name is longer than a phone is wide
+
+
+def test_recipes_for_a_gpu_have_the_sizes_that_the_page_names():
+    counts = []
+    for name, size in (("shakespeare", 65), ("enwik8", 256)):
+        with torch.device("meta"):
+            large = GPT(GPTConfig(size, **TEXT_RECIPES[name].model))
+        counts.append(sum(p.numel() for p in large.parameters()) / 1e6)
+    assert round(counts[0], 1) == 10.8 and round(counts[1]) == 38
+
+
+@pytest.mark.parametrize("distance", range(1, 29))
+def test_layers_of_the_convolution_carry_over_the_distance(distance):
+    moved = ch11b.steps_up(distance)
+    assert sum(moved) == distance
+    steps = zip(moved, ch11b.JUMPS, strict=False)
+    assert all(m % jump == 0 and m <= 4 * jump for m, jump in steps)
+
+
+def test_steps_and_bits_are_those_of_the_record(capsys):
+    reach = recorded("text_reach")
+    ch11b.check_steps(reach)
+    ways = {"attention": "convolution", "convolution": "attention"}
+    rows = [row | {"way": ways.get(row["way"], row["way"])} for row in reach["rows"]]
+    late = [row | {"steps": row["steps"] | {"63": 70}} for row in reach["rows"][:1]]
+    for broken in (rows, late + reach["rows"][1:]):
+        with pytest.raises(AssertionError):
+            ch11b.check_steps(reach | {"rows": broken})
+    assert "8: attention 27, 28, 27; recurrent 73, 68, 75" in said(
+        ch11b.steps_figure(reach)
+    )
+    capsys.readouterr()
+
+
+def test_sizes_of_caches_are_read_at_a_glance():
+    assert ch11c.readable(512) == "512 B" and ch11c.readable(49_152) == "49.2 kB"
+    assert ch11c.readable(9.66e9) == "9.66 GB"
+
+
+def test_a_cache_of_another_size_is_refused(capsys):
+    model = small(d_model=48, heads=4).float()
+    config = recorded("cached_sampling")["model"]
+    ch11c.check_memory(lambda n, d, s, size: 2 * n * d * s * size, model, config)
+    with pytest.raises(AssertionError):
+        ch11c.check_memory(lambda n, d, s, size: n * d * s * size, model, config)
+    capsys.readouterr()
+
+
+LETTERS = " (,abcdefg"
+
+
+def encode(text):
+    return torch.tensor([[LETTERS.index(letter) for letter in text]])
+
+
+def tiny():
+    torch.manual_seed(21)
+    model = small(len(LETTERS), d_model=4, heads=1, max_len=8).float()
+    torch.nn.init.normal_(model.positions.table, std=0.5)
+    return model
+
+
+def test_a_loop_without_positions_is_refused(capsys):
+    model = tiny()
+
+    def read_one(token, kept, start=None):
+        x = model.embed(token, start=len(kept[0][0]) if start is None else start)[0]
+        for i, block in enumerate(model.blocks.layers):
+            attention, y = block.attention, block.residuals[0].norm(x)
+            k = torch.cat([kept[i][0], attention.key_map(y)])
+            v = torch.cat([kept[i][1], attention.value_map(y)])
+            kept[i] = [k, v]
+            weights = (attention.query_map(y) @ k.T / 2).softmax(dim=-1)
+            x = x + attention.output_map(weights @ v)
+            x = x + block.feed_forward(block.residuals[1].norm(x))
+        return model.output(model.blocks.norm(x))
+
+    ch11c.check_loop(model, read_one, encode)
+    with pytest.raises(AssertionError, match="one by one"):
+        ch11c.check_loop(model, lambda *given: read_one(*given, start=0), encode)
+    ch11c.check_pitfalls(model, encode)
+    assert "refused: model must be in evaluation mode" in capsys.readouterr().out
+
+
+def test_the_counted_positions_are_the_modules(capsys):
+    html = ch11c.rows_explorer(tiny(), encode("d")).text
+    assert "[8, 8, 8, 8]" in html or "8, 8, 8, 8, 8" in html

@@ -1,0 +1,210 @@
+"""Chapter 12's checks name what a reader broke; its drawings draw what was computed."""
+
+from functools import partial
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from torch.nn import functional as F
+
+from annotated.chapters.ch12 import drawings as ch12
+from annotated.transformer_xl import relative_shift, update_memory
+
+
+def line_of(x, before=1):
+    return F.pad(x, (before, 1 - before)).flatten(-2)
+
+
+SHIFTS = {
+    "row 1 should begin with 12 11 10, but it is 13 12 11": (
+        lambda x: line_of(x)[x.shape[0] - 1 : -1].unflatten(-1, x.shape)
+    ),
+    "row 3 should begin with 34 33 32 31 30, but it is 0 34": (
+        lambda x: torch.cat([relative_shift(x)[:-1], line_of(x)[None, -6:-1]])
+    ),
+    "should begin with 12 11 10, but it is 12 11 99": (
+        lambda x: relative_shift(x.where(x != 10, 99.0))
+    ),
+    "the shape is": lambda x: relative_shift(x)[:, :1],
+}
+
+
+@pytest.mark.parametrize("message", SHIFTS)
+def test_a_wrong_shift_is_told_its_row(message):
+    with pytest.raises(AssertionError, match=message):
+        ch12.check_shifts(mine=SHIFTS[message])
+
+
+def test_zeros_behind_the_rows_do_too(capsys):
+    def behind(x):
+        begin = x.shape[0] - 1
+        return line_of(x, before=0)[begin : begin + x.numel()].unflatten(-1, x.shape)
+
+    ch12.check_shifts(behind=behind, given=relative_shift)
+    assert capsys.readouterr().out.startswith("✓ behind, given and the module's agree")
+
+
+MEMORIES = {
+    "mem_len=0: 0 should be kept, not 10": (
+        lambda old, new, m: torch.cat([old, new], dim=-2)[..., -m:, :].detach()
+    ),
+    "should be detached": (
+        lambda old, new, m: torch.cat([old, new], -2)[:, max(0, 10 - m) :]
+    ),
+    "should keep the last, in their order": (
+        lambda old, new, m: update_memory(new, old, m)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MEMORIES)
+def test_a_wrong_memory_is_told_what_to_keep(message):
+    with pytest.raises(AssertionError, match=message):
+        ch12.check_memory(MEMORIES[message])
+
+
+def test_a_right_memory_passes():
+    ch12.check_memory(update_memory)
+
+
+def read_in_order(model, batches, optimizer, keep=True, step=True):
+    memories = None
+    for tokens, target in batches:
+        losses, new = model.loss(tokens, target, memories)
+        memories = new if keep else None
+        optimizer.zero_grad()
+        losses.mean().backward()
+        if step:
+            optimizer.step()
+
+
+def test_a_loop_is_compared_with_the_one_that_trains(capsys):
+    ch12.check_loop(read_in_order)
+    assert "✓ without detach(), it stops: Trying to" in capsys.readouterr().out
+    for broken in ({"keep": False}, {"step": False}):
+        with pytest.raises(AssertionError, match="the loop = fit"):
+            ch12.check_loop(partial(read_in_order, **broken))
+
+
+def states_needed(n, segment, memory, layers, late=0):
+    p = torch.arange(n)
+    first = p // segment * segment - memory + late
+    sees = (p >= first[:, None]) & (p <= p[:, None])
+    levels = [p == n - 1]
+    for _ in range(layers):
+        levels.append(sees[levels[-1]].any(dim=0))
+    return levels
+
+
+def test_what_models_feel_decides_which_states_are_needed():
+    late = r"segments of 4, memory 4, 1 layers.*\[16, 17, .*, but \[17, 18, "
+    with pytest.raises(AssertionError, match=late):
+        ch12.check_reach(lambda *sizes: states_needed(*sizes, late=1))
+
+
+def attention(q, k, values, r, u, v):
+    t, s = len(q), len(k)
+    distance = (torch.arange(s)[s - t :, None] - torch.arange(s)).clamp(min=0)
+    position = ((q + v)[:, None] * r[s - 1 - distance]).sum(-1)
+    scores = ((q + u) @ k.T + position) / q.shape[-1] ** 0.5
+    hidden = ~torch.ones(t, s).tril(s - t).bool()
+    return scores.masked_fill(hidden, -torch.inf).softmax(-1) @ values
+
+
+def test_a_head_by_hand_is_compared_with_the_modules():
+    ch12.check_attention(attention)
+    with pytest.raises(AssertionError, match="a head of the module"):
+        ch12.check_attention(lambda q, k, x, r, u, v: attention(q, k, x, r, v, u))
+    with pytest.raises(AssertionError, match="a head of the module"):
+        ch12.check_attention(lambda q, k, x, r, u, v: attention(q, k, x, r, u, 0 * v))
+
+
+def soup(html):
+    return BeautifulSoup(html.text, "html.parser")
+
+
+def test_weights_that_were_not_masked_are_not_drawn_as_hidden():
+    masked = torch.ones(3, 5).tril(2)
+    masked = masked / masked.sum(1, keepdim=True)
+    for weights, hidden in ((masked, 3), (torch.full((3, 5), 0.2), 0)):
+        assert sum((ch12.weights(weights).mask == 0).flatten()) == hidden
+    terms = dict.fromkeys("abcd", torch.ones(3, 5))
+    assert len(soup(ch12.score(terms, masked)).select(".hidden")) == 6 * 3
+
+
+def test_the_pictures_of_the_shift_show_what_is_skipped_and_each_cut():
+    drawn = soup(ch12.staircase())
+    assert [cell.text for cell in drawn.select(".cut")] == ["12", "23", "34"] * 2
+    assert [cell.text for cell in drawn.select(".skipped")] == ["0", "14", "13"] * 2
+    assert "e 12 11 10 0 24; c 23 22 21 20 0; i 34 33" in str(drawn)
+    tall = soup(ch12.tall_view()).select(".annotated-cells")[0]
+    assert "repeat(3, 1fr)" in tall["style"]
+    assert [cell.text for cell in tall.select(".skipped")] == ["0", "14", "13"]
+    assert [cell.text for cell in tall.select(".cut")] == ["12", "23", "34"]
+
+
+RUNS = [
+    {"kind": kind, "steps": steps, "bits by position": [bits + seed / 100] * 32}
+    for bits, (kind, steps) in zip(
+        (2.8, 3.5, 2.9, 2.6, 2.5, 2.6, 2.4, 2.3),
+        [
+            *((kind, 600) for kind in ch12.MODELS),
+            *((kind, 1200) for kind in ("vanilla", "relative, no memory")),
+            ("Transformer-XL", 1200),
+        ],
+        strict=True,
+    )
+    for seed in range(3)
+]
+
+
+def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
+    assert ch12.by_position(RUNS, "vanilla", 1200)[:, 0].tolist() == [2.6, 2.61, 2.62]
+    text = soup(ch12.results_table(RUNS)).text
+    assert "2.812.812.812.61" in text.replace("\n", "") and "at most 0.02" in text
+    assert "2.912.912.91–" in text.replace("\n", "")
+    uneven = [dict(run) for run in RUNS]
+    for run in uneven:  # positions differ by more than seeds do
+        first, *others = run["bits by position"]
+        run["bits by position"] = [first + 1, *others]
+    assert "at most 0.02" in soup(ch12.results_table(uneven)).text
+
+
+def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):
+    with pytest.raises(AssertionError):  # here, memory saves as much at the end
+        ch12.check_gains(RUNS)
+    early = [dict(run) for run in RUNS]
+    for run in early:
+        if run["kind"] == "relative, no memory":
+            run["bits by position"] = [3.0] * 4 + [2.6] * 28
+    ch12.check_gains(early)
+    assert "positions 1 to 4: [0.5  0.49 0.48]" in capsys.readouterr().out
+
+
+def test_a_word_that_no_layer_sees_is_not_recalled():
+    def record(share):
+        runs = [
+            {"word": word, "mem_len": memory, "right": share if word > 8 else 1.0}
+            for word, memory in ((8, 0), (24, 0))
+        ]
+        return {"runs": runs}
+
+    assert "100%6%" in soup(ch12.recall_table(record(0.06))).text.replace("\n", "")
+    with pytest.raises(AssertionError):
+        ch12.recall_table(record(0.5))
+
+
+@pytest.mark.parametrize(("text", "memory", "size"), [("hello", 2, 2), ("h", 4, 0)])
+def test_a_short_last_segment_has_its_frame(text, memory, size):
+    levels = states_needed(len(text), 4, memory, 2)
+    drawn = soup(ch12.reach(text, levels, memory, 4))
+    blue = [r for r in drawn.select("rect") if r.get("fill-opacity")]
+    dashed = [r for r in drawn.select("rect") if r.get("stroke-dasharray")]
+    assert {float(r["width"]) for r in blue} == {12.5}  # its one character
+    assert {float(r["width"]) for r in dashed} == ({12.5 * size} if size else set())
+
+
+def test_states_must_be_those_of_the_text():
+    levels = states_needed(24, 4, 4, 2)
+    with pytest.raises(ValueError, match=r"levels must have 5 states, got 24"):
+        ch12.reach("hello", levels, 4, 4)

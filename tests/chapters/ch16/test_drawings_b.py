@@ -1,0 +1,459 @@
+"""annotated/chapters/ch16/drawings_b.py: two blocks, planks and what they buy, a model, a cache."""
+
+import json
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+
+from annotated.chapters.ch16 import drawings_b as ch16b
+from annotated.chapters.ch16.planks import PLANKS, PLANKS_RECIPE
+from annotated.data.datasets import DataError
+from annotated.data.glassllm import CONFIG, glass_model
+from annotated.gpt import GPT, GPTConfig
+from annotated.page.pictures import Matrix
+from annotated.positions import frequencies
+from annotated.variants import SlidingWindowAttention, window_mask
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+def soup(html):
+    return BeautifulSoup(html.text, "html.parser")
+
+
+def cells(html):
+    rows = soup(html).select("table tr")
+    return [[c.text for c in row.select("th, td")] for row in rows]
+
+
+def record(rate, bits, seconds=None):
+    """Return a record of models that have three seeds 0.01 apart, but for ``bits``."""
+    rows = [
+        {"plank": name, "seed": seed, "bits": value, "parameters": 1000}
+        for name in PLANKS
+        for seed, value in enumerate(bits.get(name, [2.5, 2.51, 2.52]))
+    ]
+    recipe = PLANKS_RECIPE._replace(rate=rate)._asdict()
+    times = {name: (seconds or {}).get(name, [2.0, 9.0, 2.0]) for name in PLANKS}
+    return {"recipe": recipe, "rows": rows, "seconds": times}
+
+
+GOOD, BAD, MIXED = [2.41, 2.45, 2.40], [2.6, 2.61, 2.62], [2.45, 2.505, 2.46]
+RECORDS = [
+    record(
+        0.01,
+        {"rotary": GOOD, "no biases": BAD, "SwiGLU": MIXED, "window": GOOD}
+        | {"grouped": GOOD, "GPT-2, larger": [2.49, 2.49, 2.49]},
+        {"SwiGLU": [3.0, 3.0, 50.0]},
+    ),
+    record(
+        0.005,
+        {"rotary": [2.38] * 3, "no biases": BAD, "SwiGLU": GOOD, "window": BAD}
+        | {"GPT-2, larger": [2.47, 2.47, 2.47]},
+        {"SwiGLU": [5.0, 5.0, 5.0]},
+    ),
+]
+
+# ---- two blocks ----------------------------------------------------------------
+
+
+def test_what_changed_is_lit_and_nothing_else():
+    assert [*ch16b.BLOCKS] == ["GPT-2, 2019", "today"]
+    for (name, parts), lit in zip(ch16b.BLOCKS.items(), (False, True), strict=True):
+        assert all(one[1] == lit for several in parts for one in several), name
+    old, new = ch16b.BLOCKS.values()
+    for several, others in zip(old, new, strict=True):  # beside each other
+        assert [len(a) for a, _ in several] == [len(a) for a, _ in others]
+    drawn = soup(ch16b.hero())
+    filled = [r for r in drawn.select("rect") if r["fill"] != "none"]
+    boxes = [r for r in drawn.select("rect") if r["fill"] == "none"]
+    assert len(filled) == 6 and len(boxes) == 12
+    assert {float(r["x"]) for r in filled} == {float(r["x"]) for r in boxes[6:]}
+    for one, box in zip(filled, boxes[6:], strict=True):
+        assert (one["y"], one["height"]) == (box["y"], box["height"])
+    height = float(drawn.svg["viewbox"].split()[-1])
+    assert max(float(r["y"]) + float(r["height"]) for r in boxes) < height
+    circles = drawn.select("circle")
+    assert len(circles) == 4 and len({c["cy"] for c in circles}) == 2
+    ends = [float(c["cy"]) for c in circles[:2]]
+    bottoms = [float(r["y"]) + float(r["height"]) for r in boxes[:6]]
+    assert ends == [bottoms[2] + 13, bottoms[4] + 13], "a branch ends below its boxes"
+
+
+def test_models_are_compared_by_the_words_of_configurations():
+    header, *rows = cells(ch16b.models_table())
+    assert header[2:] == ["GPT-2", "Llama 3", "Qwen3", "Gemma 3", "DeepSeek-V2"]
+    assert all(len(row) == 7 and row[2] == "–" for row in rows)
+    has = {row[0]: dict(zip(header[3:], row[3:], strict=True)) for row in rows}
+    assert has["latent attention"]["DeepSeek-V2"] == "✓"
+    for name in ("RMSNorm", "rotary positions", "no biases"):
+        assert set(has[name].values()) == {"✓"}
+    assert has["grouped queries"]["DeepSeek-V2"] == "–"
+    assert has["QK-norm"]["Llama 3"] == "–" and has["QK-norm"]["Qwen3"] == "✓"
+    assert has["window"]["Gemma 3"].startswith("5 of 6")
+
+
+# ---- the planks ----------------------------------------------------------------
+
+
+def rms_norm(x, gain, eps=1e-6):
+    return gain * x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+
+
+def swiglu(x, W_gate, W_inner, W_outer):
+    gate = torch.nn.functional.silu(x @ W_gate.T)
+    return (gate * (x @ W_inner.T)) @ W_outer.T
+
+
+def turn(x):
+    t, k = x.shape[-2:]
+    angles = torch.arange(t)[:, None] * frequencies(k)
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (lambda x, gain: rms_norm(x - x.mean(dim=-1, keepdim=True), gain), None, None),
+        (lambda x, gain: rms_norm(x, 1 + 0 * gain), None, None),
+        (None, lambda x, gate, inner, outer: swiglu(x, inner, gate, outer), None),
+        (None, None, lambda x: turn(x.flip(-1)).flip(-1)),
+        (None, None, lambda x: x),
+    ],
+)
+def test_parts_are_proved_and_wrong_ones_refused(wrong, capsys):
+    right = rms_norm, swiglu, turn
+    ch16b.check_parts(*right)
+    assert capsys.readouterr().out.count("✓") == 3
+    with pytest.raises(AssertionError):
+        ch16b.check_parts(*(w or r for w, r in zip(wrong, right, strict=True)))
+
+
+def test_scores_grow_with_the_maps_but_for_the_norm(capsys):
+    plain, bounded = ch16b.largest_scores().values()
+    assert plain[1] == pytest.approx(100 * plain[0], rel=1e-4)
+    assert bounded[1] == pytest.approx(bounded[0], rel=1e-4) and max(bounded) < 4
+    ch16b.check_scores()
+    said = capsys.readouterr().out
+    assert f"{plain[0]:.1f} and {plain[1]:.0f}" in said and "below √16" in said
+
+
+def windowed(window, layers, length):
+    config = GPTConfig(9, d_model=8, heads=2, layers=layers, d_ff=8, max_len=length)
+    return GPT(
+        config, lambda: SlidingWindowAttention(8, 2, window=window, causal=True)
+    ).double()
+
+
+@pytest.mark.parametrize(("window", "layers"), [(2, 3), (4, 2), (3, 1)])
+def test_reach_grows_downward_by_a_window_less_one(window, layers):
+    found = ch16b.reach(windowed(window, layers, 12), 12)
+    assert found.shape == (layers + 1, 12)
+    for depth, row in enumerate(found):
+        back = (layers - depth) * (window - 1)
+        assert row.tolist() == [i >= 11 - back for i in range(12)]
+
+
+def test_a_window_is_drawn_with_its_reach(monkeypatch):
+    drawn = []
+    chained = ch16b.chain
+    monkeypatch.setattr(
+        ch16b,
+        "chain",
+        lambda *parts, **rest: drawn.append(parts) or chained(*parts, **rest),
+    )
+    mask, reached = window_mask(3, 8)[0, 0], ch16b.reach(windowed(3, 2, 8), 8)
+    html = ch16b.window_picture(mask, reached)
+    one, other = drawn[0]
+    assert isinstance(one, Matrix) and one.name == "a window of 3"
+    assert torch.equal(torch.as_tensor(one.mask), mask)
+    assert other.rows == ["after 2", "after 1", "input"]
+    assert torch.equal(other.mask, reached.flip(0)), "the output is at the top"
+    assert "5 of 8 positions of the input, 2 · (3 − 1) back" in html.text
+
+
+# ---- what each one buys --------------------------------------------------------
+
+
+def test_gains_are_counted_from_the_mean_of_gpt2():
+    found = ch16b.gains(RECORDS[0])
+    assert found["rotary"] == pytest.approx([0.1, 0.06, 0.11])
+    assert found["GPT-2"] == pytest.approx([0.01, 0, -0.01])
+    assert [*found] == [*PLANKS]
+    assert ch16b.mean_gains(RECORDS, "rotary") == pytest.approx([0.09, 0.13])
+    assert ch16b.mean_gains(RECORDS, "GPT-2, larger") == pytest.approx([0.02, 0.04])
+
+
+def test_told_apart_only_by_all_seeds_at_both_rates():
+    wanted = {"rotary": "better", "no biases": "worse", "GPT-2, larger": "better"}
+    for name in PLANKS:
+        assert ch16b.told(RECORDS, name) == wanted.get(name, ""), name
+    assert ch16b.told(RECORDS, "rotary", "no biases") == "better"
+    assert ch16b.told(RECORDS, "GPT-2, larger", "rotary") == "worse"
+    touching = [record(0.01, {"rotary": [2.5, 2.4, 2.4]})] * 2
+    assert ch16b.told(touching, "rotary") == "", "as good as GPT-2's best isn't better"
+
+
+def test_time_is_a_ratio_of_medians_of_both_records():
+    assert ch16b.step_ratio(RECORDS, "SwiGLU") == 2.5
+    assert ch16b.step_ratio(RECORDS, "rotary") == 1
+
+
+def test_caches_of_a_thousand_tokens():
+    caches = {name: ch16b.cache_kilobytes(name) for name in PLANKS}
+    assert caches["GPT-2"] == caches["rotary"] == 2 * 4 * 1000 * 2 * 64 / 1000
+    assert caches["grouped"] == caches["GPT-2"] / 2
+    assert caches["window"] == caches["GPT-2"] * 32 / 1000
+    assert caches["all"] == caches["window"] / 2
+    assert ch16b.cache_kilobytes("window", 20) == ch16b.cache_kilobytes("GPT-2", 20)
+
+
+def test_the_table_says_all_of_it():
+    html = ch16b.planks_table(RECORDS)
+    header, *rows = cells(html)
+    assert header[1:3] == ["rate 0.01", "rate 0.005"]
+    by = {row[0]: row[1:] for row in rows}
+    assert [*by] == [*PLANKS]
+    assert by["rotary"] == [
+        *("+0.09", "+0.13", "better"),
+        *("1,000", "1024", "1.00"),
+    ]
+    assert by["GPT-2"][:3] == ["0.00"] * 2 + ["–"]
+    assert by["SwiGLU"][2:] == ["–", "1,000", "1024", "2.50"]
+    assert by["no biases"][2] == "worse" and by["all"][4] == "16"
+    assert "(2.510 and 2.510)" in html.text and "1,000 steps of 12 windows" in html.text
+
+
+def test_runs_are_those_that_the_page_tells_of(capsys):
+    def sized(records, **sizes):
+        return [
+            one
+            | {
+                "rows": [
+                    row | {"parameters": sizes.get(row["plank"], 214_000)}
+                    for row in one["rows"]
+                ]
+            }
+            for one in records
+        ]
+
+    ch16b.check_runs(sized(RECORDS, **{"GPT-2, larger": 250_000}))
+    assert "as the page says" in capsys.readouterr().out
+    alone, both = {"rotary": GOOD}, {"rotary": GOOD, "SwiGLU": GOOD}
+    wrong = [
+        sized([record(0.01, alone)] * 2),  # one rate
+        sized([record(0.01, both), record(0.005, both)]),  # another stands out, too
+        sized([record(0.01, alone), record(0.005, {"rotary": [2.4, 2.4]})]),
+        sized([record(0.01, alone), record(0.005, alone | {"all": [9.0] * 3})]),
+        sized(RECORDS, rotary=216_000),
+    ]
+    for records in wrong:
+        with pytest.raises(AssertionError):
+            ch16b.check_runs(records)
+
+
+def test_the_picture_has_a_dot_for_each_seed(monkeypatch):
+    shown = []
+    monkeypatch.setattr(
+        ch16b, "show", lambda figure, **words: shown.append((figure, words))
+    )
+    ch16b.planks_picture(RECORDS)
+    figure, words = shown[0]
+    (ax,) = figure.axes
+    names = [name for name in PLANKS if name != "GPT-2"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == names
+    dots = ax.collections
+    assert len(dots) == 2 * len(names)
+    for i, one in enumerate(RECORDS):
+        for j, name in enumerate(names):
+            points = dots[i * len(names) + j].get_offsets()
+            assert points[:, 0].tolist() == pytest.approx(ch16b.gains(one)[name])
+            assert all(abs(points[:, 1] - j) < 0.3)
+    (band,) = ax.patches
+    assert band.get_x() == pytest.approx(-0.01) and band.get_width() == pytest.approx(
+        0.02
+    )
+    assert "both rates: rotary and GPT-2, larger." in words["alt"]
+    assert "Left of them: no biases." in words["alt"]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["rate 0.01", "rate 0.005"]
+
+
+def test_the_best_of_the_others_is_set_beside_rotary():
+    found = ch16b.beside_rotary(RECORDS, ["GPT-2, larger", "no biases"])
+    assert found == pytest.approx([0.02 / 0.09, 0.04 / 0.13])
+    assert ch16b.beside_rotary(RECORDS, ["rotary"]) == pytest.approx([1, 1])
+
+
+def test_words_follow_from_the_records():
+    said = ch16b.planks_said(RECORDS)
+    wanted = "at both rates: **rotary** (+0.09 and +0.13 bits per character). Worse"
+    assert said.startswith("GPT-2's own seeds lie 0.02 and 0.02 bits apart, so")
+    assert "luck. Better than GPT-2 with every seed, " in said and wanted in said
+    assert "at both rates: **no biases** (−0.10 and −0.10 bits per character)." in said
+    unclear = "For **RMSNorm**, **SwiGLU**, **grouped**, **QK-norm** and **window** we"
+    assert unclear in said
+    end = "in the networks (+0.02 and +0.04 bits per character) is better."
+    assert said.endswith(end)
+    assert "**SwiGLU** comes closest (+0.04 and +0.09 bits per character)." in said
+    said = ch16b.planks_said([record(0.01, {})] * 2)
+    assert said.endswith(
+        "(0.00 and 0.00 bits per character) can’t be told from luck, either."
+    )
+    assert "etter" not in said and "**no biases** and **window** we can't" in said
+    assert (
+        "**All** (0.00 and 0.00 bits per character) can't be told from rotary" in said
+    )
+    both = [record(0.01, {"rotary": GOOD, "SwiGLU": GOOD, "all": [2.3] * 3})] * 2
+    said = ch16b.planks_said(both)
+    assert "**All** (+0.21 and +0.21 bits per character) is better than rotary" in said
+    assert "**All but the window** (0.00 and 0.00 bits per character) is worse" in said
+    assert ": **rotary** (+0.09 and +0.09 bits per character) and **SwiGLU** (+" in said
+    assert "Worse" not in said and "comes closest" not in said
+
+
+# ---- a trained one -------------------------------------------------------------
+
+
+def block(w, i, x, repeat=2):
+    def weight(name):
+        return w[f"model.layers.{i}.{name}.weight"]
+
+    y = rms_norm(x, weight("input_layernorm"))
+    q, k, v = (y @ weight(f"self_attn.{one}_proj").T for one in "qkv")
+    q, k, v = (z.unflatten(-1, (-1, 32)).transpose(1, 2) for z in (q, k, v))
+    if repeat:
+        k, v = (z.repeat_interleave(2, dim=1) for z in (k, v))
+    else:
+        k, v = (z.repeat(1, 2, 1, 1) for z in (k, v))
+    scores = turn(q) @ turn(k).mT / 32**0.5
+    later = torch.ones(scores.shape[-2:]).triu(1).bool()
+    heads = scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ v
+    x = x + heads.transpose(1, 2).flatten(2) @ weight("self_attn.o_proj").T
+    y = rms_norm(x, weight("post_attention_layernorm"))
+    maps = (weight(f"mlp.{one}_proj") for one in ("gate", "up", "down"))
+    return x + swiglu(y, *maps)
+
+
+def test_a_block_on_plain_tensors_is_ours_and_wrong_ones_are_refused(capsys):
+    w = ch16b.weights()
+    ch16b.check_today(block, w)
+    said = capsys.readouterr().out
+    assert said.count("✓") == 3 and "852,608 numbers" in said and "94 tokens" in said
+    with pytest.raises(AssertionError):
+        ch16b.check_today(lambda w, i, x: block(w, i, x, repeat=0), w)
+    with pytest.raises(AssertionError):
+        ch16b.check_today(lambda w, i, x: block(w, min(i, 2), x), w)
+
+
+def test_it_writes_on_by_a_seed():
+    model = glass_model()
+    one, again, other = (ch16b.story(model, seed) for seed in (0, 0, 1))
+    assert one == again != other
+    assert one.startswith("Alice looked at the ship") and len(one) > 120
+    assert other.startswith("Alice looked at the ship")
+
+
+def test_wrong_orders_and_epsilons_are_loaded_without_an_error():
+    w = ch16b.weights()
+    loss = ch16b.careless_losses(w)
+    assert loss["right"] < 4 and loss["pairs"] > loss["right"] + 0.3
+    assert 0 < abs(loss["epsilon"] - loss["right"]) < 0.01
+    from annotated.data.glassllm import encode
+
+    ids = torch.tensor([encode(ch16b.ALICE)])
+    with torch.no_grad():
+        logits = glass_model()(ids)[0, :-1]
+    wanted = torch.nn.functional.cross_entropy(logits, ids[0, 1:]).item()
+    assert loss["right"] == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.fixture
+def missing(monkeypatch, tmp_path):
+    from annotated.batches import vendored
+
+    monkeypatch.setattr(vendored, "files", lambda name: tmp_path)
+
+
+CARROLL = {"losses": {"right": 1.0, "pairs": 2.5, "epsilon": 1.002}}
+
+
+def test_without_the_file_the_page_says_so(missing, capsys):
+    assert ch16b.weights() is None
+    ch16b.check_today(block, None)
+    assert capsys.readouterr().out.count("is not in this installation") == 2
+    said = ch16b.pitfalls_said(None, CARROLL)
+    assert "from 1.00 to 2.50 nats" in said and "by 0.002 here" in said
+
+
+def test_a_damaged_file_is_not_taken_for_a_missing_one(monkeypatch):
+    monkeypatch.setitem(ch16b.FILES, "model.safetensors", "0" * 64)
+    with pytest.raises(DataError):
+        ch16b.weights()
+
+
+def test_pitfalls_are_measured():
+    w = ch16b.weights()
+    loss, said = ch16b.careless_losses(w), ch16b.pitfalls_said(w, CARROLL)
+    assert f"from {loss['right']:.2f} to {loss['pairs']:.2f} nats" in said
+    # a third map of 64 · 256 and its bias, four times, beside 214,400 parameters
+    surplus = 4 * (64 * 256 + 256) / 214_400
+    assert ch16b.swiglu_surplus() == pytest.approx(surplus)
+    assert f"{surplus:.0%} more parameters" in said
+
+
+def test_its_configuration_is_the_one_that_the_page_names():
+    assert (CONFIG.d_model, CONFIG.layers, CONFIG.d_ff) == (128, 4, 341)
+
+
+# ---- what a cache holds --------------------------------------------------------
+
+
+def test_bytes_of_published_models():
+    given = {"length": 4096, "texts": 3, "bytes": 2}
+    tokens = {
+        name: ch16b.cache_bytes(sizes | given)["token"]
+        for name, sizes in ch16b.MODELS.items()
+    }
+    assert tokens == {
+        "GPT-2 small": 36_864,
+        "GPT-3": 4_718_592,
+        "Llama 2 7B": 524_288,
+        "Llama 3 8B": 131_072,
+        "Mistral 0.1": 131_072,
+        "Falcon 7B": 8_192,
+        "DeepSeek-V2": 60 * 576 * 2,
+    }
+    for name, sizes in ch16b.MODELS.items():
+        total = ch16b.cache_bytes(sizes | given)["total"]
+        assert total == 3 * 4096 * tokens[name]
+        longer = ch16b.cache_bytes(sizes | given | {"length": 8192})["total"]
+        assert longer == total * (1 if sizes["window"] == 4096 else 2)
+
+
+def test_the_calculator_can_show_every_model_and_is_checked():
+    drawn = soup(ch16b.cache_explorer())
+    names = [option.text for option in drawn.select("option")]
+    assert names == [*ch16b.MODELS, "your own"]
+    for sizes in ch16b.MODELS.values():
+        for key, value in sizes.items():
+            assert value in ch16b.CHOICES[key]
+    checks = json.loads(drawn.select_one(".annotated-explorer-checks").text)
+    assert len(checks) == len(names) + 1
+    for check in checks:
+        assert check["values"] == ch16b.cache_bytes(check["state"])
+    latents = {check["state"]["latent"] for check in checks[-2:]}
+    assert latents == {"none", 256}
+    starts = {
+        slider["data-name"]: json.loads(slider["data-values"])[int(slider["value"])]
+        for slider in drawn.select("input[type=range]")
+    }
+    (chosen,) = drawn.select("option[selected]")
+    assert ch16b.MODELS[chosen.text].items() <= starts.items()
+    assert starts["length"] == 32_768 and starts["bytes"] == 2

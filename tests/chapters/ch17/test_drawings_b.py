@@ -1,0 +1,419 @@
+"""annotated/chapters/ch17/drawings_b.py: figures and tables of the record, and the walk's numbers."""
+
+import json
+import math
+from copy import deepcopy
+from pathlib import Path
+from statistics import median
+
+import pytest
+import torch
+from bs4 import BeautifulSoup
+from matplotlib import pyplot
+
+from annotated.chapters.ch17 import drawings_b as ch17b
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = json.loads((ROOT / "book" / "results" / "fused_memory.json").read_text())
+PARTS = json.loads((ROOT / "book" / "results" / "attention_parts.json").read_text())
+SIZES = {run["size"]: run for run in RECORD["tiles"]}
+
+
+def soup(html):
+    return BeautifulSoup(html.text, "html.parser")
+
+
+def cells(html):
+    return [
+        [cell.text for cell in row.select("th, td")] for row in soup(html).select("tr")
+    ]
+
+
+def seconds(way, causal):
+    (run,) = (
+        run
+        for run in RECORD["runs"]
+        if (run["way"], run["length"], run["causal"]) == (way, 8192, causal)
+    )
+    return median(run["seconds"])
+
+
+def test_a_run_is_found():
+    run = ch17b.run_of(RECORD, "tiled", 2048, causal=False)
+    assert (run["way"], run["length"], run["causal"]) == ("tiled", 2048, False)
+    assert ch17b.run_of(RECORD, "tiled", 2048)["causal"]
+    assert ch17b.lengths(RECORD) == [1024, 2048, 4096, 8192]
+
+
+def test_memory_is_drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        ch17b, "show", lambda figure, **words: figures.append((figure, words))
+    )
+    ch17b.memory_figure(RECORD)
+    ((figure, words),) = figures
+    lines = dict(zip(ch17b.WAYS, figure.axes[0].lines, strict=True))
+    for way in ch17b.WAYS:
+        wanted = [
+            run["MB"] for run in RECORD["runs"] if run["way"] == way and run["causal"]
+        ]
+        assert lines[way].get_ydata().tolist() == wanted
+        assert lines[way].get_label() == f"{way}: {wanted[-1]:,.0f}"
+        assert lines[way].get_xdata().tolist() == [1024, 2048, 4096, 8192]
+    out, fused = (lines[way].get_ydata()[-1] for way in ("written out", "fused"))
+    assert f"{out / fused:.0f} times the fused kernel's memory" in words["title"]
+    assert f"written out {out:,.0f} MB" in words["alt"]
+    assert "without one, it takes 75 times" in words["caption"]
+    pyplot.close("all")
+
+
+def test_a_row_in_blocks():
+    scores, values = torch.tensor([2.0, 8, 4, 1]).log(), torch.arange(4.0)
+    html = ch17b.row_picture(scores, values)
+    assert "sum to 15" in html.text
+    assert "\n2841exp(score)0123valueOne row" in soup(html).text
+    assert len(soup(html).select(".cut")) == 4
+
+
+def test_steps_stand_in_a_table():
+    step = [torch.tensor(x).double() for x in (math.log(8), 0.25, 1.4375, 4)]
+    assert cells(ch17b.steps_table([step]))[1:] == [
+        ["1", "log 8", "0.25", "1.4375", "4"]
+    ]
+
+
+# ---- the walk ------------------------------------------------------------------
+
+
+def test_numbers_of_the_walk_are_those_in_sight():
+    scores, values = ch17b.walk_numbers()
+    assert scores.shape == (8, 8) and values.shape == (8,)
+    assert ((10 * scores).round() / 10 == scores).all()
+    assert not (scores.signbit() & (scores == 0)).any()
+    assert values.min() >= 1 and (values == values.round()).all()
+    assert torch.equal(scores, ch17b.walk_numbers()[0])
+
+
+def test_the_order_of_the_tiles():
+    assert ch17b.walk_order(4, True) == [(0, 0), (1, 0), (1, 1)]
+    assert ch17b.walk_order(4, False) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_values_of_a_tile_are_those_of_the_loop(causal):
+    scores, values = ch17b.walk_numbers()
+    for size in ch17b.SIZES:
+        rows = dict.fromkeys(range(8), (-math.inf, 0.0, 0.0))
+        for tile, (a, b) in enumerate(ch17b.walk_order(size, causal), start=1):
+            factors, block = [], range(a * size, (a + 1) * size)
+            for i in block:
+                m, total, o = rows[i]
+                keys = range(b * size, (b + 1) * size)
+                keys = [j for j in keys if j <= i or not causal]
+                new = max([m, *(scores[i, j].item() for j in keys)])
+                factors.append(math.exp(m - new))
+                powers = [math.exp(scores[i, j].item() - new) for j in keys]
+                total = total * factors[-1] + sum(powers)
+                o *= factors[-1]
+                o += sum(
+                    p * values[j].item() for p, j in zip(powers, keys, strict=True)
+                )
+                rows[i] = new, total, o
+            found = ch17b.values_of(scores, values, size, causal, tile)
+            assert found["factor"] == pytest.approx(factors)
+            assert found["m"] == pytest.approx([rows[i][0] for i in block])
+            assert found["total"] == pytest.approx([rows[i][1] for i in block])
+            outputs = [rows[i][2] / rows[i][1] for i in block]
+            assert found["output"] == pytest.approx(outputs)
+            assert found["alive"] == size**2
+            n = 8 // size
+            assert found["skipped"] == (n * (n - 1) // 2 if causal else 0)
+            assert found["tiles"] == n * n - found["skipped"]
+
+
+def test_the_explorer_is_checked_at_all_sizes():
+    shown = soup(ch17b.walk_explorer())
+    checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
+    scores, values = ch17b.walk_numbers()
+    states = [(one["state"]["size"], one["state"]["causal"]) for one in checks]
+    assert {*states} == {(n, c) for n in (1, 2, 4, 8) for c in (True, False)}
+    for one in checks:
+        state = one["state"]
+        assert one["values"] == ch17b.values_of(scores, values, **state)
+        last = len(ch17b.walk_order(state["size"], state["causal"]))
+        assert 1 <= state["tile"] <= last
+    ends = [one["state"] for one in checks if one["state"]["size"] == 1]
+    assert {state["tile"] for state in ends} >= {1, 36, 64}
+    # it begins before a factor rescales: where is the question
+    slider = shown.select_one("[data-name=tile]")
+    tile = json.loads(slider["data-values"])[int(slider["value"])]
+    factors = ch17b.values_of(scores, values, 2, True, tile)["factor"]
+    assert tile == 1 and not any(0 < factor < 1 for factor in factors)
+    assert "exceeds all earlier ones" in shown.select_one("details").text
+
+
+# ---- work, bytes and time ------------------------------------------------------
+
+
+def test_work_and_bytes():
+    assert ch17b.multiplications(8, 3) == 2 * 8 * 8 * 3
+    # queries, keys and values in, output out; scores and weights out and in
+    assert ch17b.bytes_moved(8, 3) == 2 * (4 * 24 + 4 * 64)
+    assert ch17b.bytes_moved(8, 3, 8) == 2 * 4 * 24
+    assert ch17b.bytes_moved(8, 3, 3) == 2 * (2 * 24 + 3 * 2 * 24)
+
+
+def test_trips():
+    out = [(what, into) for what, _, into in ch17b.trips(8, 3)]
+    assert out == [
+        ("q, k", True),
+        ("scores", False),
+        ("scores", True),
+        ("weights", False),
+        ("weights", True),
+        ("v", True),
+        ("o", False),
+    ]
+    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 48, 128]
+    assert ch17b.trips(8, 3, 3) == [
+        ("q", 48, True),
+        ("k, v, 3 times", 3 * 2 * 48, True),
+        ("o", 48, False),
+    ]
+
+
+def test_trips_are_said():
+    one = ch17b.lanes(8192, 64, 256)
+    assert one["MB"] == "69"
+    assert [trip["what"] for trip in one["trips"]] == [
+        "q: 1.0 MB",
+        "k, v, 32 times: 67 MB",
+        "o: 1.0 MB",
+    ]
+    assert [trip["into"] for trip in one["trips"]] == [True, True, False]
+    out = ch17b.lanes(8192, 64)
+    assert out["MB"] == "541" and out["trips"][1]["bytes"] == 2 * 8192**2
+
+
+def test_what_a_tile_needs():
+    # three times 5 · 3 numbers of two bytes; 5 · 3 and 5 · 5 of four
+    assert ch17b.tile_bytes(3, 5) == 3 * 15 * 2 + (15 + 25) * 4
+
+
+def test_the_size_of_tiles_is_explored():
+    shown = soup(ch17b.trips_explorer(8192, 64))
+    data, checks = (
+        json.loads(shown.select_one(f".annotated-explorer-{name}").text)
+        for name in ("data", "checks")
+    )
+    found = {one["state"]["size"]: one["values"] for one in checks}
+    assert [*found] == [16, 32, 64, 128, 256] and data["room"] == 192
+    slider = shown.select_one("[data-name=size]")  # as in the question
+    assert json.loads(slider["data-values"])[int(slider["value"])] == 256
+    assert [size for size, one in found.items() if not one["fits"]] == [256]
+    assert [one["KB"] for one in found.values()] == [11, 24, 56, 144, 416]
+    for size, one in found.items():
+        assert data["tiles"][f"{size}"] == one | ch17b.lanes(8192, 64, size)
+        moved = [ch17b.bytes_moved(8192, 64, used) for used in (None, size)]
+        wanted = [4 * 64 * 8192**2 / 312e9, *(count / 1.5e9 for count in moved)]
+        assert one["ms"] == pytest.approx(wanted)
+        # at 32, tiling saves nothing; at 64, half
+        assert one["ms"][2] / one["ms"][1] == pytest.approx(32 / size, rel=0.03)
+    assert data["out"] == ch17b.lanes(8192, 64) and data["matrix"] == 2 * 8192**2
+
+
+def test_what_takes_longer():
+    speed = {"operations per second": 1e3, "bytes per second": 1e2}
+    found = ch17b.pace(8, 3, 4, speed)
+    moved = [ch17b.bytes_moved(8, 3), ch17b.bytes_moved(8, 3, 4)]
+    assert found == pytest.approx([2 * 384, *(10 * count for count in moved)])
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(25e6, "25"), (1.25e9, "1,250"), (6.28e6, "6.3"), (2.4e4, "0.02")],
+)
+def test_bytes_are_said_in_megabytes(count, text):
+    assert ch17b.megabytes(count) == text
+
+
+def test_times_stand_in_a_table():
+    rows = cells(ch17b.time_table(RECORD))[1:]
+    for row, way in zip(rows, ch17b.WAYS, strict=True):
+        wanted = [f"{seconds(way, causal):.1f}" for causal in (False, True)]
+        assert row[1:] == wanted
+
+
+def test_what_is_said_is_what_was_recorded():
+    by_size = {size: median(run["seconds"]) for size, run in SIZES.items()}
+    assert ch17b.seconds_by_size(RECORD) == by_size
+    best = min(by_size, key=by_size.get)
+    said = ch17b.ways_said(RECORD)
+    assert f"fastest with tiles of {best}, {by_size[4096] / by_size[best]:.1f}" in said
+    assert "at 4,096 positions" in said
+    all_keys, causal = (
+        seconds("written out", one) / seconds("fused", one) for one in (False, True)
+    )
+    assert f"the kernel is {all_keys:.1f} times as fast" in said
+    assert f"With the causal mask it's about {causal:.0f} times" in said
+    mask = seconds("written out", True) / seconds("written out", False)
+    assert f"written-out attention take {mask:.1f} times as long" in said
+    assert "with 10 fresh matrices of scores instead of 4" in said
+
+
+def test_matrices_of_scores_are_counted():
+    # without a mask: scores and weights, and their gradients; with one, forward and
+    # backward: hidden scores, rows without keys before and after the softmax
+    assert ch17b.new_matrices(False) == 4
+    assert ch17b.new_matrices(True) == 4 + 2 * 3
+    with ch17b.Matrices(6) as matrices:
+        x = torch.ones(2, 3)
+        _ = x.view(6), x + 1, x.sum(), x.add_(1)
+    assert matrices.made == 2
+
+
+def changed(way, length, **values):
+    record = deepcopy(RECORD)
+    for run in record["runs"]:
+        if run["way"] == way and run["length"] == length:
+            run.update(values)
+    return record
+
+
+def test_another_record_is_refused(capsys):
+    ch17b.check_record(RECORD)
+    assert "✓ from 4,096 to 8,192" in capsys.readouterr().out
+    slow = deepcopy(RECORD)
+    slow["tiles"][0]["seconds"] = [0.1] * 3
+    flat = deepcopy(RECORD)
+    flat["tiles"][-1]["seconds"] = flat["tiles"][5]["seconds"]
+    for record in (
+        changed("written out", 8192, MB=3300.0),
+        changed("written out", 8192, MB=6000.0),
+        changed("tiled", 8192, MB=62.0),
+        changed("fused", 4096, MB=15.0),
+        changed("fused", 8192, seconds=[9.9] * 3),
+        changed("tiled", 8192, seconds=[0.1] * 3),
+        slow,
+        flat,
+    ):
+        with pytest.raises(AssertionError):
+            ch17b.check_record(record)
+
+
+# ---- what the time goes to -----------------------------------------------------
+
+
+def simple_parts():
+    """1 product takes 1 s, and so does each other thing; the kernel takes 6.5 s."""
+    config = {"heads": 4, "length": 8192, "width": 64}
+    both = {"passes": [2.0, 1.0, 2.0], "fresh": [5.0]}
+    return {
+        "config": config,
+        "runs": [
+            {"way": "written out", "seconds": [16.0, 99, 16], "products": [6.0]} | both,
+            {"way": "tiled", "seconds": [18.0], "products": [7.0]}
+            | {"passes": [5.0], "fresh": [1.0]},
+            {"way": "fused", "seconds": [6.5, 6.5, 99]},
+        ],
+    }
+
+
+def test_parts_add_up():
+    found = ch17b.parts_of(simple_parts())
+    assert [*found] == [*ch17b.WAYS]
+    out, loop, fused = ([*parts.values()] for parts in found.values())
+    assert out == [6, 2, 5, 3] and loop == [7, 5, 1, 5] and fused == [6.5]
+    record = simple_parts()
+    record["runs"][1]["seconds"] = [12.0]
+    assert ch17b.parts_of(record)["tiled"]["the rest"] == 0
+    assert [ch17b.around(found[way]) for way in ch17b.WAYS[:2]] == [10, 11]
+
+
+def test_parts_are_drawn(monkeypatch):
+    figures = []
+    monkeypatch.setattr(
+        ch17b, "show", lambda figure, **words: figures.append((figure, words))
+    )
+    ch17b.parts_figure(simple_parts())
+    ((figure, words),) = figures
+    bars = [(bar.get_x(), bar.get_width()) for bar in figure.axes[0].patches]
+    assert bars[:4] == [(0, 6), (6, 2), (8, 5), (13, 3)]
+    assert bars[8:] == [(0, 6.5)] and not figure.axes[0].patches[8].get_fill()
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts == ["16.0 s", "18.0 s", "6.5 s, not split"]
+    assert "tiled 18.0 s: products 7.0, passes over scores 5.0" in words["alt"]
+    names = figure.axes[0].get_legend_handles_labels()[1]
+    assert names == [*ch17b.PARTS]
+    pyplot.close("all")
+
+
+def test_parts_are_said():
+    said = ch17b.parts_said(simple_parts())
+    assert "only 6.0 of 16.0 s" in said and "gradient, take 2.0 s" in said
+    assert "memory takes 5.0 s" in said and "1.1 GB for all heads" in said
+    assert "the passes take 5.0 s" in said
+    assert "takes 10.0 s written out and 11.0 s in the loop" in said
+    assert "kernel takes 6.5 s in all" in said
+
+
+def test_other_parts_are_refused(capsys):
+    ch17b.check_parts(PARTS)
+    ch17b.check_parts(simple_parts())
+    assert "products 6.0 and 7.0 s, the whole kernel 6.5 s" in capsys.readouterr().out
+    for way, changes in (
+        ("tiled", {"seconds": [9.05], "passes": [2.05], "fresh": [0.0]}),
+        ("written out", {"products": [5.8]}),
+        ("tiled", {"products": [7.3]}),
+        ("written out", {"passes": [3.0]}),
+        ("tiled", {"fresh": [1.6]}),
+        ("tiled", {"passes": [1.5]}),
+        ("fused", {"seconds": [6.7]}),
+        ("fused", {"seconds": [6.2]}),
+    ):
+        record = simple_parts()
+        for run in record["runs"]:
+            if run["way"] == way:
+                run.update(changes)
+        with pytest.raises(AssertionError):
+            ch17b.check_parts(record)
+
+
+@pytest.mark.parametrize("room", [143, 416])
+def test_tiles_of_128_are_the_largest_that_fit(monkeypatch, room):
+    monkeypatch.setitem(ch17b.A100, "bytes", room * 1024)
+    with pytest.raises(AssertionError):
+        ch17b.check_parts(simple_parts())
+
+
+@pytest.fixture(scope="module")
+def saved():
+    return ch17b.saved_ways(1024)
+
+
+def test_what_is_saved(saved, capsys):
+    ch17b.check_saved(saved, 1024)
+    assert "a matrix is 4.2 MB" in capsys.readouterr().out
+    state = 1024 * 256 * 4 / 1e6  # queries of all heads
+    rows = 4 * 1024 * 4 / 1e6
+    assert saved["our loop"] == pytest.approx(4 * state + rows)
+    assert saved["is_causal=True"] == pytest.approx(4 * state + rows)
+    html = ch17b.saved_table(saved, 1024)
+    assert cells(html)[1:] == [[name, f"{MB:.1f}"] for name, MB in saved.items()]
+    assert "would be 17 MB" in html.text and "1,024 positions" in html.text
+
+
+@pytest.mark.parametrize(
+    ("way", "MB"),
+    [
+        ("our loop", 20.0),
+        ("attn_mask, boolean", 20.0),
+        ("is_causal=True, dropout_p=0.1", 48.0),
+        ("weights written out", 32.0),
+        ("nn.MultiheadAttention, need_weights=True", 34.0),
+        ("nn.MultiheadAttention, need_weights=False", 19.0),
+    ],
+)
+def test_other_savings_are_refused(saved, way, MB):
+    with pytest.raises(AssertionError):
+        ch17b.check_saved(saved | {way: MB}, 1024)
