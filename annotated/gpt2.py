@@ -8,9 +8,7 @@ from dataclasses import replace
 from torch import nn
 
 from annotated import require
-from annotated.data.datasets import REGISTRY, cache_folder, fetch
 from annotated.gpt import GPT, GPTConfig
-from annotated.weights import load_gpt2, read_safetensors
 
 _SMALL = GPTConfig(
     50_257,
@@ -80,20 +78,3 @@ def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
 
 def _writing(block: nn.Module) -> tuple[nn.Module, nn.Module]:
     return block.attention.output_map, block.feed_forward.outer
-
-
-def official_gpt2(download: bool = False) -> GPT | None:
-    """Return the small GPT-2 with OpenAI's weights, or None where they aren't.
-
-    Args:
-        download: whether to fetch the file, 548 MB, if it isn't in the cache.
-
-    Raises:
-        DataError: if the file can't be downloaded.
-        ValueError: if it is damaged.
-    """
-    (file,) = REGISTRY["gpt2"].files
-    if not download and not (cache_folder() / "gpt2" / file.name).exists():
-        return None
-    (path,) = fetch("gpt2")
-    return load_gpt2(read_safetensors(path), SIZES["small"])

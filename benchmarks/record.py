@@ -35,17 +35,17 @@ TOLERANCE = 1e-3
 
 def names() -> list[str]:
     """Return the benchmarks: ``rates`` for ``benchmarks/ch07/rates.py``."""
-    return sorted(path.stem.partition("_")[2] for path in _files("*"))
+    return sorted(path.stem for path in _files("[!_]*"))
 
 
 def module(name: str) -> str:
     """Return the name of a benchmark's module, which begins with its chapter."""
     (path,) = _files(name)
-    return f"benchmarks.{path.stem}"
+    return f"benchmarks.{path.parent.name}.{path.stem}"
 
 
 def _files(name: str) -> list[Path]:
-    return list((ROOT / "benchmarks").glob(f"ch[0-9][0-9]_{name}.py"))
+    return list((ROOT / "benchmarks").glob(f"ch[0-9][0-9]/{name}.py"))
 
 
 def read(name: str) -> dict[str, Any]:

@@ -452,7 +452,8 @@ def _fingerprint(course: Course, assignment: str) -> str:
     paths += [here / "nbgrader_config.py", course.release(assignment)]
     paths += sorted((here / "source" / assignment).glob("*.ipynb"))
     paths += sorted((ROOT / "grading").glob("*.py"))
-    paths += sorted((ROOT / "annotated" / "checks").glob("*.py"))
+    paths += sorted((ROOT / "annotated").glob("checks/*.py"))
+    paths += sorted((ROOT / "annotated").glob("chapters/*/checks.py"))
     for path in paths:
         found.update(path.read_bytes() if path.is_file() else b"")
     return found.hexdigest()

@@ -33,12 +33,12 @@ def check_shapes(function):
 
 # Not of the exercises' checks: they have no annotations of shapes, and what counts an
 # answer's calls would count them a thousand times slower.
-PARTS = (
-    path.stem
-    for path in Path(importlib.util.find_spec("annotated").origin).parent.iterdir()
-)
+PACKAGE = Path(importlib.util.find_spec("annotated").origin).parent
+PATHS = (path.relative_to(PACKAGE).with_suffix("") for path in PACKAGE.rglob("*.py"))
 CHECKED = [
-    f"annotated.{part}" for part in PARTS if part.isidentifier() and part != "checks"
+    ".".join(("annotated", *path.parts))
+    for path in PATHS
+    if "checks" not in path.parts and path.name != "__init__"
 ]
 # the hook wants an expression, which begins with the name of a module
 install_import_hook(CHECKED, f"sys.modules[{__name__!r}].check_shapes")

@@ -15,7 +15,6 @@ from annotated import (
     attention,
     decoding,
     gpt2,
-    recipes,
     recurrent_attention,
     reformer,
     sparse,
@@ -52,6 +51,10 @@ from annotated.transformer_xl import TransformerXL, TransformerXLConfig
 from tests.pretended_gpu import GPU, on_gpu, pretended_gpu, ran
 
 ROOT = Path(__file__).resolve().parents[1]
+TRAINING = (
+    "borrowed dates ddp distance ladder large long lsh patterns planks pronouns "
+    "reading reversible segments segments_enwik8 segments_options tiles"
+).split()
 
 # Each case runs on the pretended GPU what its names say, in a tiny configuration. A
 # name is that of a public function, or of a class of models, as ``module.name``.
@@ -159,36 +162,44 @@ NOT_RUN = {
     )
     | dict.fromkeys(("words_of", "words_and_pairs"), NO_TENSOR)
     | {"labelled_batches": DATA},
-    "reactions": {
+    "data.reactions": {
         **dict.fromkeys(("tokenize", "is_atom", "atom_places"), NO_TENSOR),
         **dict.fromkeys(("parse", "alike"), NO_TENSOR),
         **dict.fromkeys(("reaction_model", "encode"), DATA),
         **dict.fromkeys(("links", "right_links"), DATA),
     },
-    "glassllm": {
+    "data.glassllm": {
         **dict.fromkeys(("encode", "decode"), NO_TENSOR),
         **dict.fromkeys(("to_llama", "glass_model"), OWN),
     },
     "recipes.planks": {"plank_config": NO_TENSOR, "seconds_per_step": OWN},
     "variants": {"cache_numbers": NO_TENSOR},
     "speculative": dict.fromkeys(("expected_tokens", "expected_speedup"), NO_TENSOR),
-    "gpt2": {"count_parameters": NO_TENSOR, "official_gpt2": OWN},
+    "gpt2": {"count_parameters": NO_TENSOR},
     "recipes.gpt2": {
         **dict.fromkeys(("short_tokenizer", "token_text"), DATA),
-        **dict.fromkeys(("small_gpt2", "stream_by_depth"), OWN),
+        **dict.fromkeys(("official_gpt2", "small_gpt2", "stream_by_depth"), OWN),
     },
     "sparse": {
         **dict.fromkeys(("local_pattern", "dilated_pattern"), NO_TENSOR),
         **dict.fromkeys(("strided_patterns", "fixed_patterns"), NO_TENSOR),
     },
-    "text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
+    "data.text": {"standard_library": NO_TENSOR, "library_facts": NO_TENSOR},
 }
+# What pages train, that of all chapters and that of one, by the name of its file.
+TRAINED = {
+    path.stem: ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for pattern in ("annotated/recipes/[!_]*.py", "annotated/chapters/*/[!_]*.py")
+    for path in sorted(ROOT.glob(pattern))
+    if path.stem in TRAINING or path.parent.name == "recipes"
+} | {"laboratory": "annotated.page.laboratory_runs"}
+recipes = SimpleNamespace(**{n: import_module(m) for n, m in TRAINED.items()})
 MODULES = [
-    *(f"recipes.{p.stem}" for p in sorted((ROOT / "annotated/recipes").glob("[!_]*"))),
-    *("adaptive", "attention", "decoding", "glassllm", "gpt", "gpt2", "masks"),
+    *(f"recipes.{name}" for name in TRAINED),
+    *("adaptive", "attention", "decoding", "data.glassllm", "gpt", "gpt2", "masks"),
     "positions",
     *(
-        "reactions",
+        "data.reactions",
         "recurrent_attention",
         "reformer",
         "reversible",
@@ -196,20 +207,20 @@ MODULES = [
         "seq2seq",
         "sparse",
         "speculative",
-        "text",
+        "data.text",
     ),
     *("bert", "training", "transformer", "transformer_xl", "variants", "weights"),
 ]
-for name in MODULES:  # so that recipes.dates and the others are there
-    import_module(f"annotated.{name}")
 
 
 def public(module: str) -> set[str]:
     """Return a module's public functions and classes of models."""
+    folder, _, last = module.rpartition(".")
+    path = TRAINED[last] if folder == "recipes" else f"annotated.{module}"
     return {
         name
-        for name, thing in vars(import_module(f"annotated.{module}")).items()
-        if name[0] != "_" and getattr(thing, "__module__", "") == f"annotated.{module}"
+        for name, thing in vars(import_module(path)).items()
+        if name[0] != "_" and getattr(thing, "__module__", "") == path
         if inspect.isfunction(thing)
         or (inspect.isclass(thing) and issubclass(thing, nn.Module))
     }
@@ -525,7 +536,7 @@ def _():
     assert read.device == asked.device == GPU
 
 
-@case("reactions.attention_maps")
+@case("data.reactions.attention_maps")
 def _():
     config = BertConfig(591, 8, 2, 1, 8, embedding_width=4, shared=True)
     attention_maps(on_gpu(Bert(config)), "CO>>CO")
@@ -580,7 +591,7 @@ def _():
     recipes.gpt2.bits_per_byte(model, read, 5)
 
 
-@case("text.random_windows", "text.all_windows", "text.ngram_bits")
+@case("data.text.random_windows", "data.text.all_windows", "data.text.ngram_bits")
 def _():
     for text in (ids(50), moved(ids(50))):
         for windows in (random_windows(text, 5, 2, 1, 0), all_windows(text, 5, 2)):

@@ -65,17 +65,17 @@ def bench(tmp_path, monkeypatch, capsys):
         return main(), capsys.readouterr().out
 
     def write(text: str) -> None:
-        (tmp_path / "benchmarks/ch01_small.py").write_text(text)
-        module = ModuleType("benchmarks.ch01_small")
+        (tmp_path / "benchmarks/ch01/small.py").write_text(text)
+        module = ModuleType("benchmarks.ch01.small")
         exec(text, vars(module))
-        monkeypatch.setitem(sys.modules, "benchmarks.ch01_small", module)
+        monkeypatch.setitem(sys.modules, "benchmarks.ch01.small", module)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(record, "ROOT", tmp_path)
     monkeypatch.setattr(record, "RESULTS", tmp_path / "results")
-    for folder in ("benchmarks", "annotated", "results"):
+    for folder in ("benchmarks", "benchmarks/ch01", "annotated", "results"):
         (tmp_path / folder).mkdir()
-    for folder in ("benchmarks", "annotated"):
+    for folder in ("benchmarks", "benchmarks/ch01", "annotated"):
         (tmp_path / folder / "__init__.py").write_text("")
     write(BENCHMARK)
     git("init", "--quiet")
@@ -96,7 +96,7 @@ def test_a_record_is_made_becomes_stale_and_is_confirmed(bench):
     bench.write(BENCHMARK.replace("'''Train.'''", "# nothing"))
     assert bench("--status") == (0, "")
     bench.write(BENCHMARK.replace("RATE = 0.1", "RATE = 0.2 / 2").replace("30", "40"))
-    what = ", ".join(f"benchmarks.ch01_small.{name}" for name in ("RATE", "run"))
+    what = ", ".join(f"benchmarks.ch01.small.{name}" for name in ("RATE", "run"))
     assert bench("--status") == (1, f"small\n  changed: {what}\n")
 
     assert bench("--confirm", "small")[0] == 0
@@ -115,7 +115,7 @@ def test_first_steps_say_nothing_of_what_is_called_later(bench):
     bench("small")
     bench.write(text.replace("return x\n", "return 2 * x\n"))
     status, said = bench("--confirm", "small")
-    assert status == 1 and "do not call benchmarks.ch01_small.judge" in said
+    assert status == 1 and "do not call benchmarks.ch01.small.judge" in said
 
 
 def test_other_first_steps_confirm_nothing(bench):

@@ -17,7 +17,11 @@ from pathlib import Path
 from tools import ROOT
 
 FOLDER = "_build/executed"
-DATA = ("annotated/page/static/**/*.*", "book/results/*.json")
+DATA = (
+    "annotated/page/static/**/*.*",
+    "annotated/chapters/*/*.js*",
+    "book/results/*.json",
+)
 
 
 def dependencies(code: str, root: Path = ROOT) -> set[Path]:
@@ -30,8 +34,8 @@ def dependencies(code: str, root: Path = ROOT) -> set[Path]:
     finder = ModuleFinder(path=[str(root)])
     finder.scan_code(compile(code, "notebook", "exec"), finder.add_module("notebook"))
     for chapter in set(re.findall(r"\b(ch\d\d)-", code)):
-        if (root / "annotated/checks" / f"{chapter}.py").is_file():
-            finder.import_hook(f"annotated.checks.{chapter}")
+        if (root / "annotated/chapters" / chapter / "checks.py").is_file():
+            finder.import_hook(f"annotated.chapters.{chapter}.checks")
     modules = finder.modules.values()
     found = {Path(module.__file__) for module in modules if module.__file__}
     data = {file for pattern in DATA for file in root.glob(pattern)}

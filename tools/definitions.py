@@ -22,7 +22,7 @@ from pathlib import Path
 from tools import ROOT
 
 PACKAGES = ("annotated", "benchmarks")
-FILES = ("annotated/page/static", "book/results")
+FILES = ("annotated/page/static", "annotated/chapters", "book/results")
 CODE = "(the code)"  # what the code is called that `reached` begins with
 DIGITS = 8  # of a digest
 

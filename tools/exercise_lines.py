@@ -1,7 +1,7 @@
 """What an exercise costs in lines: ``python -m tools.exercise_lines``.
 
 An exercise stands in three files: its text and solution in ``notebooks/src/exercises``,
-its check in ``annotated/checks``, answers that try the check in
+its check in ``annotated/chapters``, answers that try the check in
 ``tests/exercises/answers``. Every line of the three is counted, blank ones too. What
 stands between two headings (``# ## 1. …`` in a source, ``# ---- …`` in the others)
 belongs to the exercises whose ids it holds, in equal parts; what names none, to all
@@ -23,8 +23,8 @@ HEADING = re.compile(r"^# (?:## |---- )", re.M)
 
 def files(chapter: str) -> list[Path]:
     """The three files of a chapter's exercises; ``chapter`` is its number, 02 say."""
-    checks = ROOT / "annotated" / "checks" / f"ch{chapter}.py"
-    answers = ROOT / "tests" / "exercises" / "answers" / f"ch{chapter}.py"
+    checks = ROOT / "annotated" / "chapters" / f"ch{chapter}" / "checks.py"
+    answers = ROOT / "tests" / "chapters" / f"ch{chapter}" / "answers.py"
     return [source_of(chapter), checks, answers]
 
 

@@ -4,7 +4,8 @@
     python -m tools.glassllm glassllm-0.1.0-py3-none-any.whl
 
 Weights go from NumPy's archive to safetensors, number for number and under the same
-names. What else the archive holds, the configuration, is in `annotated/data/glassllm.py`.
+names. What else the archive holds, the configuration, is in
+`annotated/data/glassllm.py`.
 """
 
 import argparse

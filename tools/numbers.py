@@ -120,8 +120,11 @@ def pieces(notebook: dict, root: Path) -> Iterator[tuple[str, list[str]]]:
 
 def drawings(notebook: dict, root: Path) -> list[Path]:
     """The modules of drawings that a page imports."""
-    names = re.findall(r"\bch\d\d[a-z]?\b", cache.code_of(notebook))
-    files = (root / "annotated" / "page" / f"{name}.py" for name in set(names))
+    imports = re.findall(
+        r"from annotated\.chapters\.(ch\d\d)(?: import |\.)(drawings\w*)",
+        cache.code_of(notebook),
+    )
+    files = {root / f"annotated/chapters/{ch}/{name}.py" for ch, name in imports}
     return sorted(file for file in files if file.is_file())
 
 

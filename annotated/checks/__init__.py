@@ -1,6 +1,6 @@
 """Exercises, each written once: right answer, mistakes, and how cases are drawn.
 
-An exercise stands in ``annotated/checks/chNN.py``::
+An exercise stands in ``annotated/chapters/chNN/checks.py``::
 
     @exercise("ch02-scaled-scores", "expected q·k/√k for each query and each key")
     def scaled_scores(q, k):
@@ -538,9 +538,9 @@ def exercise_named(name: str) -> Exercise:
         )
     chapter = name[:4]
     try:
-        importlib.import_module(f"annotated.checks.{chapter}")
+        importlib.import_module(f"annotated.chapters.{chapter}.checks")
     except ModuleNotFoundError as error:
-        if error.name != f"annotated.checks.{chapter}":
+        if not f"annotated.chapters.{chapter}.checks".startswith(str(error.name)):
             raise
     if name not in _EXERCISES:
         known = sorted(other for other in _EXERCISES if other.startswith(chapter))

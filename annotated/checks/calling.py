@@ -129,7 +129,7 @@ def _modules_called() -> Iterator[set[str]]:
         yield modules
     finally:
         sys.setprofile(before)
-        modules -= {name for name in modules if name.startswith("annotated.checks")}
+        modules -= {name for name in modules if "checks" in name.split(".")}
 
 
 def _called(

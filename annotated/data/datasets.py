@@ -1,6 +1,6 @@
 """Data sets that are downloaded, each only when it is asked for by name.
 
-The default of the book is data on board (:mod:`annotated.batches`), which needs no
+The default of the book is data on board (:mod:`annotated.data`), which needs no
 network. What is here comes from other people's servers: every file has several
 addresses and a checksum, and nothing else ever takes its place.
 
@@ -311,7 +311,7 @@ def _fetch(name: str, file: File) -> Path:
         f"Tried in turn:{failures}\n"
         "Without a network, download the file elsewhere and put it at "
         f"{folder / file.name}, or set ANNOTATED_DATA to a folder that holds "
-        f"{name}/{file.name}, or use the data on board (annotated.batches), which needs "
+        f"{name}/{file.name}, or use the data on board (annotated.data), which needs "
         "no download."
     )
 

@@ -1,8 +1,8 @@
 """WordPiece: BERT's vocabulary of pieces, and how a word is cut into them.
 
 Schuster and Nakajima (2012). A piece that doesn't begin a word is written with "##"
-before it. A vocabulary grows by joining neighbours, as in :mod:`annotated.data.bpe`; a word
-is then cut without these joins: the longest piece that it begins with, and so on.
+before it. A vocabulary grows by joining neighbours, as in :mod:`annotated.data.bpe`; a
+word is then cut without these joins: the longest piece that it begins with, and so on.
 
 BERT's vocabulary was published, the program that made it wasn't. The paper of 2012 says
 that the pair is joined that raises the likelihood of the text most: our "likelihood",

@@ -35,8 +35,13 @@ SHARED = re.compile(r'<style class="annotated-shared">.*?</style>', re.DOTALL)
 
 @cache
 def static(name: str) -> str:
-    """Return a script or style sheet that comes with the package, by its ``name``."""
-    return resources.files("annotated.page").joinpath("static", name).read_text("utf-8")
+    """Return a script or style sheet of the package, by its ``name``.
+
+    Those of all pages lie in ``page/static``; a chapter's own in its folder, such as
+    ``ch13/lsh_steps.js``.
+    """
+    folder = "chapters" if re.match(r"ch\d\d/", name) else "page/static"
+    return resources.files("annotated").joinpath(folder, name).read_text("utf-8")
 
 
 class Html:
@@ -369,3 +374,14 @@ def unpack(packed: Mapping[str, Any]) -> Any:
     whole = numpy.frombuffer(base64.b64decode(packed["base64"]), "<i2")
     numbers = torch.from_numpy(whole.astype("float64") * packed["scale"])
     return numbers.reshape(packed["shape"]).float()
+
+
+def rounded(model: Any) -> dict[str, Any]:
+    """Round a ``model``'s weights as the browser will see them; return them packed."""
+    import torch
+
+    packed = {name: pack(weight) for name, weight in model.named_parameters()}
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.copy_(unpack(packed[name]))
+    return packed

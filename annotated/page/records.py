@@ -22,3 +22,18 @@ def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
 def dots(numbers: Iterable, style: str = "") -> str:
     """Return the ``numbers`` of several seeds in a row, in a format's ``style``."""
     return " · ".join(f"{number:{style}}" for number in numbers)
+
+
+def borrowed_rows(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> list[dict]:
+    """Return the runs of both records; a frozen encoder reads what it learns from.
+
+    Args:
+        films: the record of models that were trained on the page's data.
+        borrowed: the record of those that begin with weights from elsewhere.
+    """
+    rows = [dict(row) for row in (*films["rows"], *borrowed["rows"])]
+    for row in rows:
+        if row["kind"] == "frozen":
+            reading = borrowed["reading_seconds_per_sentence"]
+            row["cpu_seconds"] += reading * row["size"]
+    return rows

@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from annotated import require
 from annotated.attention import MultiHeadAttention
 from annotated.data.byte_bpe import ByteTokenizer, gpt2_tokenizer
+from annotated.data.datasets import REGISTRY, cache_folder, fetch
 from annotated.data.text import all_windows, standard_library
 from annotated.gpt import GPT, GPTConfig, next_token_loss
-from annotated.gpt2 import initialise
+from annotated.gpt2 import SIZES, initialise
 from annotated.recipes.text import Recipe
 from annotated.training import evaluate
 from annotated.transformer import Encoder, TransformerConfig
+from annotated.weights import load_gpt2, read_safetensors
 
 GPT2_RECIPE = Recipe(
     "library",
@@ -130,3 +132,20 @@ def stream_by_depth(
         x = layer(x)
         found.append(x.square().mean().sqrt())
     return torch.stack(found)
+
+
+def official_gpt2(download: bool = False) -> GPT | None:
+    """Return the small GPT-2 with OpenAI's weights, or None where they aren't.
+
+    Args:
+        download: whether to fetch the file, 548 MB, if it isn't in the cache.
+
+    Raises:
+        DataError: if the file can't be downloaded.
+        ValueError: if it is damaged.
+    """
+    (file,) = REGISTRY["gpt2"].files
+    if not download and not (cache_folder() / "gpt2" / file.name).exists():
+        return None
+    (path,) = fetch("gpt2")
+    return load_gpt2(read_safetensors(path), SIZES["small"])

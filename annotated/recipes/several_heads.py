@@ -140,7 +140,8 @@ MISSING_LETTER = {"width": 64, "hidden": 128, "batch": 128, "steps": 1200, "rate
 def library_prose() -> str:
     """Return the English of the docstrings in Python's own library, in lower case.
 
-    Which modules is fixed (``annotated.data.text.MODULES``); each Python has its own text.
+    Which modules is fixed (``annotated.data.text.MODULES``); each Python has its own
+    text.
     """
     folder = Path(sysconfig.get_paths()["stdlib"])
     files = [folder / f"{m}.py" for modules in MODULES.values() for m in modules]

@@ -1,6 +1,6 @@
 """Chapter 13: how far LSH attention is from exact attention, by rounds of hashing.
 
-1024 queries of 128 kinds, slightly noisy (:func:`annotated.chapters.ch13.lsh.prototypes`),
+1024 queries of 128 kinds, slightly noisy (``prototypes``),
 chunks of 64. The error is ‖found − exact‖ / ‖exact‖, exact being shared-QK attention
 over all pairs; recall is the share of the 1, 8 and 32 keys of the highest scores that a
 query meets in the first so many rounds. Beside ours: ours counting a pair as often as

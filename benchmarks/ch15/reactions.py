@@ -2,7 +2,7 @@
 
 The model read reactions with hidden tokens, and no numbers of atoms. For each of its 12
 layers and 8 heads: of the 2,064 atoms of the products of 158 reactions
-(:func:`annotated.data.reactions.reactions`), the share whose largest weight, among all atoms
+(``annotated.data.reactions``), the share whose largest weight, among all atoms
 of the reactants, solvents and reagents, is on the atom that they were, or on one that
 symmetry can't tell from it. Beside it: the same model with random weights, three seeds;
 the reactants' atom of the same number; the first one of the same element; one of the

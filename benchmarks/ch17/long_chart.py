@@ -1,6 +1,6 @@
 """Chapter 17: the one chart of Part III: six ways to read a long text.
 
-One small language model of characters (``annotated/chapters/ch17/long.py``: 4 layers, width
+One small language model of characters (``ch17/long.py``: 4 layers, width
 64, 2 heads), whose attention is written out, fused, sparse (a local head and a strided
 one, 64 each), by LSH (one round, chunks of 64), or Transformer-XL's (segments of 128,
 as many remembered); "reversible" is the fused one in reversible blocks. All in one run,

@@ -1,6 +1,6 @@
 """Chapter 18: a training run in float32, in mixed precision, and in bfloat16 alone.
 
-Six ways (``annotated.chapters.ch18.large.WAYS``), highest rates of 0.003 and 0.0003, 400
+Six ways (``ch18.large.WAYS``), highest rates of 0.003 and 0.0003, 400
 steps, three seeds. All are measured in float32, on text that wasn't read.
 
 A trial with seed 0 and 600 steps had shown, in bits per character: at 0.003 2.77

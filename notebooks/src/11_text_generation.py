@@ -15,7 +15,7 @@
 from collections import Counter
 
 from annotated.chapters.ch11 import drawings as ch11
-from annotated.chapters.ch12 import drawings as ch12
+from annotated.page.frames import rounded
 from annotated.page.notebook import check_close, cost, expect, recorded
 from annotated.data.text import all_windows, standard_library
 
@@ -655,7 +655,7 @@ for kind, each in (("real code", genuine_real), ("model", real.values())):
 from copy import deepcopy
 
 twin = deepcopy(model).cpu()
-packed = ch12.rounded(twin)
+packed = rounded(twin)
 twin = twin.double().eval()
 
 

@@ -669,8 +669,10 @@ say(
 from copy import deepcopy
 from dataclasses import replace
 
+from annotated.page.frames import rounded
+
 twin = deepcopy(models["Transformer-XL"]).cpu()
-packed = ch12.rounded(twin)  # as the figure has them
+packed = rounded(twin)  # as the figure has them
 twin = twin.double().eval()
 
 

@@ -41,7 +41,7 @@ print(f"{each * count_parameters(SIZES['medium']) / 1e9:.1f} GB")
 # So three quarters of the card are still empty. What fills them is the fourth thing, **activations**: whatever the backward pass will need. The gradient of a matrix, for example, is computed from the matrix's input, so that input has to be kept. One block keeps all this, with batch $b$, length $t$, width $d$ and $h$ heads:
 
 # %% Table: what one block keeps tags=["hide-input"]
-from annotated.chapters.ch18 import memory as ch18_memory
+from annotated.chapters.ch18 import memory_drawings as ch18_memory
 
 ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 

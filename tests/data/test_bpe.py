@@ -1,4 +1,4 @@
-"""annotated/data/bpe.py: merges by hand, by counting all anew, and by ``tokenizers``."""
+"""data/bpe.py: merges by hand, by counting all anew, and by ``tokenizers``."""
 
 import json
 import random

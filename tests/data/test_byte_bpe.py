@@ -1,4 +1,4 @@
-"""annotated/data/byte_bpe.py: GPT-2's tokenizer, as ``tokenizers`` and the paper have it."""
+"""data/byte_bpe.py: GPT-2's tokenizer, as ``tokenizers`` and the paper have it."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""annotated/data/datasets.py against a server on this machine that misbehaves: the right
+"""data/datasets.py against a server on this machine that misbehaves: the right
 file or none, a clear word about why, and splits in which nothing stands twice.
 
 No test uses the network. Those of the real files read them in the folder that

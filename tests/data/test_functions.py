@@ -1,4 +1,4 @@
-"""annotated/data/functions.py: labels read from the tree, splits that share no text."""
+"""data/functions.py: labels read from the tree, splits that share no text."""
 
 import keyword
 

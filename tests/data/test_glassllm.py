@@ -1,4 +1,4 @@
-"""annotated/data/glassllm.py: a trained model in our blocks, as its own package runs it."""
+"""data/glassllm.py: a trained model in our blocks, as its own package runs it."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""annotated/data/number_words.py: every rule by numbers written out by hand."""
+"""data/number_words.py: every rule by numbers written out by hand."""
 
 import pytest
 

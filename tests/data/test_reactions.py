@@ -1,4 +1,4 @@
-"""annotated/data/reactions.py: molecules, what becomes of their atoms, and the model."""
+"""data/reactions.py: molecules, what becomes of their atoms, and the model."""
 
 from importlib.resources import files
 from pathlib import Path

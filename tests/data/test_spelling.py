@@ -1,4 +1,4 @@
-"""annotated/data/spelling.py: every word with all its sounds, and none in two splits."""
+"""data/spelling.py: every word with all its sounds, and none in two splits."""
 
 import gzip
 import hashlib

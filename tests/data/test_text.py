@@ -1,4 +1,4 @@
-"""annotated/data/text.py: characters are what they were, and every next one is asked for."""
+"""data/text.py: characters are what they were, and every next one is asked for."""
 
 import hashlib
 import math

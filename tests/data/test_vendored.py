@@ -1,4 +1,4 @@
-"""annotated/data/vendored.py: the file that came with the package, or a clear error."""
+"""data/vendored.py: the file that came with the package, or a clear error."""
 
 import hashlib
 

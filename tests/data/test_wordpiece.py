@@ -1,4 +1,4 @@
-"""annotated/data/wordpiece.py: cuts by hand and by ``tokenizers``, joins by recounting."""
+"""data/wordpiece.py: cuts by hand and by ``tokenizers``, joins by recounting."""
 
 import random
 from collections import Counter

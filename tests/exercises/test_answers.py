@@ -31,7 +31,7 @@ ASKED = {name: both for path in sources() for name, both in read(path).items()}
 CODING = {name: text for name, (e, text) in ASKED.items() if not e.in_words}
 CHAPTERS = sorted({name[:4] for name in ASKED})
 for chapter in CHAPTERS:
-    importlib.import_module(f"tests.exercises.answers.{chapter}")
+    importlib.import_module(f"tests.chapters.{chapter}.answers")
 ANSWERS = list(answers())
 
 

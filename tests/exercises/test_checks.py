@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -412,8 +411,8 @@ def test_check_prints_a_line_a_case_and_fails_in_one_line(capsys):
 
 
 def test_the_checks_need_nothing_but_the_package():
-    chapters = Path(annotated.checks.__file__).parent.glob("ch*.py")
-    names = [f"annotated.checks.{path.stem}" for path in chapters]
+    chapters = (ROOT / "annotated/chapters").glob("*/checks.py")
+    names = [f"annotated.chapters.{path.parent.name}.checks" for path in chapters]
     code = f"import {', '.join(names)}, sys\n"
     code += "print([m for m in sys.modules if m.split('.')[0] in"
     code += " ('tools', 'grading', 'nbgrader', 'matplotlib')])"
@@ -425,7 +424,7 @@ def test_the_checks_need_nothing_but_the_package():
 
 def test_what_students_processes_import_holds_no_right_answer():
     code = "import annotated.checks.calling, annotated.checks.material, sys\n"
-    code += "print([m for m in sys.modules if m.startswith('annotated.checks.ch')])"
+    code += "print([m for m in sys.modules if m.startswith('annotated.chapters')])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
     )

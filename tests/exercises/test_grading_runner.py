@@ -257,7 +257,7 @@ def f(q, k):
     seen += [repr(o) for o in gc.get_objects() if type(o) in (str, list, dict)]
     found = "|".join(seen)
     raise (KeyError if "{int(SECRET)}" in found.replace("in found", "") or
-           [m for m in sys.modules if m.startswith("annotated.checks.ch")]
+           [m for m in sys.modules if m.startswith("annotated.chapters")]
            else IndexError)
 """.replace(f'"{int(SECRET)}"', f"str({int(SECRET) - 1} + 1)")
     secret = replace(CASES[0], arguments=(torch.full((2, 3, 4), SECRET), torch.ones(1)))
@@ -277,7 +277,7 @@ def test_it_finds_no_file_of_the_course_the_book_or_its_owner(confined, tmp_path
     (tmp_path / "gradebook.db").write_text("marks")
     here = Path(__file__).resolve()
     solutions = here.parents[2] / "notebooks" / "src" / "exercises"
-    right = here.parents[2] / "annotated" / "checks" / "ch02.py"
+    right = here.parents[2] / "annotated/chapters/ch02/checks.py"
     module = here.parents[2] / "annotated" / "attention.py"
     for path in (
         tmp_path, here, solutions, right, module, Path.home() / ".ssh", "/etc/passwd",

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch11/text_writer.js writes what the model in Python writes."""
+"""ch11/text_writer.js writes what the model in Python writes."""
 
 import pytest
 import torch

@@ -68,9 +68,11 @@ def test_the_words_of_figures_count_but_not_what_the_run_inserts(book):
 
 def test_the_words_of_a_page_s_drawings_count(book):
     module = 'def drawn():\n    caption = "It is 0.25."\n    show(alt="0.5")\n'
+    for folder in ("", "ch01/", "ch02/"):
+        book.write(f"annotated/chapters/{folder}__init__.py", "")
     book.write("annotated/chapters/ch01/drawings.py", module)
-    assert wrong(book, "", "from annotated.page import ch02") == []
-    code = "from annotated.page import ch01"
+    assert wrong(book, "", "from annotated.chapters.ch02 import drawings as ch02") == []
+    code = "from annotated.chapters.ch01 import drawings as ch01"
     assert [line[:5] for line in wrong(book, "", code)] == ["0.25 ", "0.5 h"]
     book.write("annotated/chapters/ch01/drawings.py", module + "# given: 0.25, 0.5\n")
     assert wrong(book, "", code) == []

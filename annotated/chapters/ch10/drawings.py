@@ -19,7 +19,7 @@ from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_films
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
-from annotated.page.records import Rows, dots, grouped
+from annotated.page.records import Rows, borrowed_rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.classification import (
     BagOfEmbeddings,
@@ -680,16 +680,6 @@ def shuffled_said(record: Mapping[str, Any]) -> str:
         f"gives another answer to {100 * encoder['changed']:.0f} of a hundred; {after} "
         f"are right instead of {before}. The bag changes none."
     )
-
-
-def borrowed_rows(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> list[dict]:
-    """Return the runs of both records; a frozen encoder reads what it learns from."""
-    rows = [dict(row) for row in (*films["rows"], *borrowed["rows"])]
-    for row in rows:
-        if row["kind"] == "frozen":
-            reading = borrowed["reading_seconds_per_sentence"]
-            row["cpu_seconds"] += reading * row["size"]
-    return rows
 
 
 def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Html:

@@ -17,7 +17,7 @@ from annotated.chapters.ch12 import segments_options as options
 from annotated.chapters.ch12.segments import library_ids, slow_attention
 from annotated.data.text import CHARACTERS, Characters
 from annotated.page.diagrams import Drawing
-from annotated.page.frames import Html, Slider, Text, explorer, pack, static, unpack
+from annotated.page.frames import Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines, visible
@@ -401,15 +401,6 @@ def check_loop(read_in_order: Callable[..., None]) -> None:
         print(f"✓ without detach(), it stops: {str(error)[:56]}…")
     else:
         raise AssertionError("without detach(), the loop runs: are memories passed on?")
-
-
-def rounded(model: nn.Module) -> dict[str, Any]:
-    """Round a model's weights as the browser will see them; return them packed."""
-    packed = {name: pack(weight) for name, weight in model.named_parameters()}
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            weight.copy_(unpack(packed[name]))
-    return packed
 
 
 def border_explorer(

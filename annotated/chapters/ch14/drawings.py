@@ -18,6 +18,7 @@ from annotated.chapters.ch14.reversible import (
     stored,
 )
 from annotated.gpt import next_token_loss
+from annotated.memory import kept_bytes
 from annotated.page.diagrams import PLUS, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
@@ -53,17 +54,7 @@ def megabytes_saved(
     layer: nn.Module, compute: Callable[[Tensor], Tensor], x: Tensor
 ) -> float:
     """Return the megabytes saved for the backward pass, without a layer's weights."""
-    weights = {p.untyped_storage().data_ptr() for p in layer.parameters()}
-    kept = {}
-
-    def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()  # views of one storage count once
-        kept[storage.data_ptr()] = storage.nbytes() / 1e6
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        _output = compute(x)  # its graph holds what is kept
-    return sum(size for place, size in kept.items() if place not in weights)
+    return kept_bytes(layer, lambda: compute(x)) / 1e6
 
 
 # ---- memory, as recorded -------------------------------------------------------------

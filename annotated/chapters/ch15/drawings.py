@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from annotated.attention import record_attention
 from annotated.bert import Bert, BertConfig, mask_tokens
-from annotated.chapters.ch10.drawings import borrowed_rows
 from annotated.data.functions import tokens_of
 from annotated.data.wordpiece import cut_word
 from annotated.devices import device_of
@@ -21,7 +20,7 @@ from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.packed import pack_bert, unpack_bert
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
-from annotated.page.records import Rows, dots, grouped
+from annotated.page.records import Rows, borrowed_rows, dots, grouped
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS
 from annotated.recipes.pretraining import Tokens

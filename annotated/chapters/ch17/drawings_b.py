@@ -16,9 +16,9 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotated.attention import masked_softmax, scaled_dot_product_attention
-from annotated.chapters.ch14.drawings import megabytes_saved
 from annotated.chapters.ch17.tiles import TiledAttention
 from annotated.masks import causal_mask
+from annotated.memory import kept_bytes
 from annotated.page.frames import Html, Slider, Switch, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain, number
@@ -608,7 +608,10 @@ def saved_ways(t: int) -> dict[str, float]:
             x,
         ),
     }
-    return {name: megabytes_saved(*way) for name, way in ways.items()}
+    return {
+        name: kept_bytes(layer, lambda compute=compute, x=x: compute(x)) / 1e6
+        for name, (layer, compute, x) in ways.items()
+    }
 
 
 def saved_table(saved: Mapping[str, float], t: int) -> Html:

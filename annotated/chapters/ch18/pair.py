@@ -73,7 +73,7 @@ def two_processes() -> dict[str, Any]:
 
 
 def script(n: int) -> dict[str, Any]:
-    """Run the script of ``annotated/chapters/ch18/ddp.py``; where that can't be, the record.
+    """Run the script of ``ddp.py``; where that can't be, the record.
 
     Args:
         n: number of processes.

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch01/dates.py: the models of chapter 01 that read dates."""
+"""ch01/dates.py: the models of chapter 01 that read dates."""
 
 import pytest
 import torch

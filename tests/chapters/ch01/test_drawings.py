@@ -1,4 +1,4 @@
-"""annotated/chapters/ch01/drawings.py: what its proofs refuse, and what its figures compute."""
+"""ch01/drawings.py: what its proofs refuse, and what its figures compute."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch02/drawings.py: what it finds in looks and records, and what it refuses."""
+"""ch02/drawings.py: what it finds in looks and records, and what it refuses."""
 
 import json
 import re

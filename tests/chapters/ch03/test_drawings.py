@@ -1,4 +1,4 @@
-"""annotated/chapters/ch03/drawings.py: what its pictures compute, and what its checks refuse."""
+"""ch03/drawings.py: what its pictures compute, and what its checks refuse."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch04/drawings.py: what its pictures compute, and what its checks refuse."""
+"""ch04/drawings.py: what its pictures compute, and what its checks refuse."""
 
 import pytest
 import torch

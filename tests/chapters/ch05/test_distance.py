@@ -1,4 +1,4 @@
-"""annotated/chapters/ch05/distance.py: what was recorded is what page 5c trains."""
+"""ch05/distance.py: what was recorded is what page 5c trains."""
 
 import pytest
 import torch

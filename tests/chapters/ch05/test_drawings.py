@@ -1,4 +1,4 @@
-"""annotated/chapters/ch05/drawings.py: what its proofs refuse, and what its figures say."""
+"""ch05/drawings.py: what its proofs refuse, and what its figures say."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch05/reading.py: who names the symbol one position before."""
+"""ch05/reading.py: who names the symbol one position before."""
 
 import pytest
 import torch

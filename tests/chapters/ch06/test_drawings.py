@@ -1,4 +1,4 @@
-"""annotated/chapters/ch06/drawings.py: what its proofs say, and what its drawings draw."""
+"""ch06/drawings.py: what its proofs say, and what its drawings draw."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch06/drawings_b.py: measurements hold where they should, and not elsewhere."""
+"""ch06/drawings_b.py: measurements hold where they should, and not elsewhere."""
 
 import pytest
 import torch

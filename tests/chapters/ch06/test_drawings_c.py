@@ -1,4 +1,4 @@
-"""annotated/chapters/ch06/drawings_c.py: what its proofs refuse, and what its tables count."""
+"""ch06/drawings_c.py: what its proofs refuse, and what its tables count."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch06/ladder.py: what was recorded is what the page trains."""
+"""ch06/ladder.py: what was recorded is what the page trains."""
 
 import pytest
 import torch

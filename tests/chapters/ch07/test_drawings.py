@@ -1,4 +1,4 @@
-"""annotated/chapters/ch07/drawings.py: what it computes, and what its proofs refuse."""
+"""ch07/drawings.py: what it computes, and what its proofs refuse."""
 
 import copy
 

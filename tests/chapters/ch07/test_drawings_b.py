@@ -1,4 +1,4 @@
-"""annotated/chapters/ch07/drawings_b.py: Adam by hand is compared, and a wrong one refused."""
+"""ch07/drawings_b.py: Adam by hand is compared, and a wrong one refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch07/drawings_c.py: bits, meanings of ε, and what has to show."""
+"""ch07/drawings_c.py: bits, meanings of ε, and what has to show."""
 
 import pytest
 import torch

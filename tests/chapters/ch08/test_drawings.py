@@ -1,4 +1,4 @@
-"""annotated/chapters/ch08/drawings.py: its drawings draw what ran, its checks find what didn't."""
+"""ch08/drawings.py: its drawings draw what ran, its checks find what didn't."""
 
 from copy import deepcopy
 from functools import partial

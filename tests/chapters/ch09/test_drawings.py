@@ -1,4 +1,4 @@
-"""annotated/chapters/ch09/drawings.py: its drawings draw what ran, its checks find what didn't."""
+"""ch09/drawings.py: its drawings draw what ran, its checks find what didn't."""
 
 import math
 import re

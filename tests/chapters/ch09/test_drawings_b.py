@@ -1,4 +1,4 @@
-"""annotated/chapters/ch09/drawings_b.py: its searches are the module's, and faults are refused."""
+"""ch09/drawings_b.py: its searches are the module's, and faults are refused."""
 
 import math
 from types import SimpleNamespace

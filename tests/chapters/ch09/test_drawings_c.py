@@ -1,4 +1,4 @@
-"""annotated/chapters/ch09/drawings_c.py: its steps are the module's, and faults are refused."""
+"""ch09/drawings_c.py: its steps are the module's, and faults are refused."""
 
 from collections import Counter
 from itertools import pairwise

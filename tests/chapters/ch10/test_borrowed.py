@@ -1,4 +1,4 @@
-"""annotated/chapters/ch10/borrowed.py: others' weights in our blocks, and their vectors."""
+"""ch10/borrowed.py: others' weights in our blocks, and their vectors."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch10/drawings.py: its drawings draw what ran, and its sentences say it."""
+"""ch10/drawings.py: its drawings draw what ran, and its sentences say it."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch11/drawings.py, ch11b.py, ch11c.py: what they compute and refuse."""
+"""ch11/drawings.py, ch11b.py, ch11c.py: what they compute and refuse."""
 
 import json
 import math

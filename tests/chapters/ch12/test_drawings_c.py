@@ -1,4 +1,4 @@
-"""annotated/chapters/ch12/drawings_c.py, ch12b.py: runs are found, positions drawn, proofs hold."""
+"""ch12/drawings_c.py, ch12b.py: runs are found, positions drawn, proofs hold."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch12/segments.py: published shifts, and what chapter 12 trains."""
+"""ch12/segments.py: published shifts, and what chapter 12 trains."""
 
 from functools import partial
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch12/segments_enwik8.py, on a stand-in for the download."""
+"""ch12/segments_enwik8.py, on a stand-in for the download."""
 
 from math import log
 

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch12/segments_options.py: what page 12c tries, and what was recorded."""
+"""ch12/segments_options.py: what page 12c tries, and what was recorded."""
 
 from dataclasses import replace
 from math import log

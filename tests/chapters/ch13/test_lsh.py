@@ -1,4 +1,4 @@
-"""annotated/chapters/ch13/lsh.py: the dense side of LSH attention, and the duplicate task."""
+"""ch13/lsh.py: the dense side of LSH attention, and the duplicate task."""
 
 import statistics
 from itertools import pairwise

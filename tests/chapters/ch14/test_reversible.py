@@ -1,4 +1,4 @@
-"""annotated/chapters/ch14/reversible.py: ways agree, and one pair has no inverse."""
+"""ch14/reversible.py: ways agree, and one pair has no inverse."""
 
 import pytest
 import torch

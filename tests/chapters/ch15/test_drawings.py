@@ -1,4 +1,4 @@
-"""annotated/chapters/ch15/drawings.py: its drawings draw what ran, and its sentences say it."""
+"""ch15/drawings.py: its drawings draw what ran, and its sentences say it."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch15/drawings_b.py: molecules, links, deletions and what is said of them."""
+"""ch15/drawings_b.py: molecules, links, deletions and what is said of them."""
 
 import base64
 import copy

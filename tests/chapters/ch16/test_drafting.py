@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/drafting.py: tables, layers, and readings step by step."""
+"""ch16/drafting.py: tables, layers, and readings step by step."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/drawings.py: tokens, perplexities, beginnings and what is said of them."""
+"""ch16/drawings.py: tokens, perplexities, beginnings and what is said of them."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/drawings_b.py: two blocks, planks and what they buy, a model, a cache."""
+"""ch16/drawings_b.py: two blocks, planks and what they buy, a model, a cache."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/drawings_c.py: drafts, readings step by step, and what is said of them."""
+"""ch16/drawings_c.py: drafts, readings step by step, and what is said of them."""
 
 import json
 from pathlib import Path

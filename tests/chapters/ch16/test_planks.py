@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/planks.py: one part replaced at a time, at GPT-2's size."""
+"""ch16/planks.py: one part replaced at a time, at GPT-2's size."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch16/trace_walk.py: what is packed is the trace, formulas are drawn."""
+"""ch16/trace_walk.py: what is packed is the trace, formulas are drawn."""
 
 import json
 import re

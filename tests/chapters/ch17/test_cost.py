@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/cost.py: what two records show is drawn and said as it is."""
+"""ch17/cost.py: what two records show is drawn and said as it is."""
 
 from copy import deepcopy
 

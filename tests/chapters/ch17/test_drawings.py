@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/drawings.py: pairs by formula, blocks that are computed, graphs."""
+"""ch17/drawings.py: pairs by formula, blocks that are computed, graphs."""
 
 import pytest
 import torch

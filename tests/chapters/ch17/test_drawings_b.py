@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/drawings_b.py: figures and tables of the record, and the walk's numbers."""
+"""ch17/drawings_b.py: figures and tables of the record, and the walk's numbers."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/learning.py: what is drawn and said of models under patterns."""
+"""ch17/learning.py: what is drawn and said of models under patterns."""
 
 from itertools import product
 

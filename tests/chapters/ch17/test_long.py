@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/long.py: six ways differ where they should, and nowhere else."""
+"""ch17/long.py: six ways differ where they should, and nowhere else."""
 
 import pytest
 import torch

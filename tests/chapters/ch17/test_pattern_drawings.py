@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/pattern_drawings.py: what is drawn is what the masks hold."""
+"""ch17/pattern_drawings.py: what is drawn is what the masks hold."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/pattern_explorer.py: what the browser is compared with is right."""
+"""ch17/pattern_explorer.py: what the browser is compared with is right."""
 
 import json
 from itertools import product

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/patterns.py: models under masks, copying, glyphs, and a grid."""
+"""ch17/patterns.py: models under masks, copying, glyphs, and a grid."""
 
 import math
 

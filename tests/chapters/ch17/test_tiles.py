@@ -1,4 +1,4 @@
-"""annotated/chapters/ch17/tiles.py: tile by tile, attention is what it is written out."""
+"""ch17/tiles.py: tile by tile, attention is what it is written out."""
 
 import pytest
 import torch

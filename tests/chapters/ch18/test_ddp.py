@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/ddp.py: a script of its own, as torchrun starts it."""
+"""ch18/ddp.py: a script of its own, as torchrun starts it."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/drawings.py: how far tricks are off, and what is drawn of them."""
+"""ch18/drawings.py: how far tricks are off, and what is drawn of them."""
 
 import json
 from pathlib import Path

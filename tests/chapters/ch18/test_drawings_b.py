@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/drawings_b.py: a ring, who holds what, and what is said of the record."""
+"""ch18/drawings_b.py: a ring, who holds what, and what is said of the record."""
 
 import json
 import re

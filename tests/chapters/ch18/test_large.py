@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/large.py: the tricks of large models, done right and wrong."""
+"""ch18/large.py: the tricks of large models, done right and wrong."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/memory_calculator.py: what the controls ask for."""
+"""ch18/memory_calculator.py: what the controls ask for."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/pair.py: what two processes find out, run once, for real."""
+"""ch18/pair.py: what two processes find out, run once, for real."""
 
 import pytest
 import torch

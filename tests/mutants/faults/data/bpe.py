@@ -1,4 +1,4 @@
-"""Faults of annotated/data/bpe.py: (text, what replaces it, what is wrong then)."""
+"""Faults of data/bpe.py: (text, what replaces it, what is wrong then)."""
 
 # fmt: off
 FAULTS = {

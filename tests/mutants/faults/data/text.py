@@ -1,4 +1,4 @@
-"""Faults of annotated/data/text.py: (text, what replaces it, what is wrong then)."""
+"""Faults of data/text.py: (text, what replaces it, what is wrong then)."""
 
 # fmt: off
 FAULTS = {

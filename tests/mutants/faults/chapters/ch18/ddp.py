@@ -1,4 +1,4 @@
-"""Faults of annotated/chapters/ch18/ddp.py: (text, what replaces it, what is wrong then)."""
+"""Faults of ch18/ddp.py: (text, what replaces it, what is wrong then)."""
 
 # fmt: off
 FAULTS = {

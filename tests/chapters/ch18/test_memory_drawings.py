@@ -1,4 +1,4 @@
-"""annotated/chapters/ch18/memory.py: what it draws and says is what was recorded."""
+"""ch18/memory.py: what it draws and says is what was recorded."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import torch
 from bs4 import BeautifulSoup
 from matplotlib import pyplot
 
-from annotated.chapters.ch18 import memory as ch18_memory
+from annotated.chapters.ch18 import memory_drawings as ch18_memory
 from annotated.gpt import GPTConfig
 from annotated.memory import kept_activations, memory_timeline
 
