@@ -377,7 +377,11 @@ def unpack(packed: Mapping[str, Any]) -> Any:
 
 
 def rounded(model: Any) -> dict[str, Any]:
-    """Round a ``model``'s weights as the browser will see them; return them packed."""
+    """Round the weights of a ``model`` as the browser will see them.
+
+    Returns:
+        The weights by name, packed.
+    """
     import torch
 
     packed = {name: pack(weight) for name, weight in model.named_parameters()}

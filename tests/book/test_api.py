@@ -187,7 +187,7 @@ def test_the_page_shows_what_a_reader_calls_of_the_others():
 
 
 def test_there_is_something_to_check():
-    assert {"attention.masked_softmax", "data.Batch", "data.Batch.to"} <= set(IDS)
+    assert {"attention.masked_softmax", "batches.Batch.to"} <= set(IDS)
     notebook = {item.name: item for item in items("annotated.page.notebook")}
     assert notebook["show_source"].raises == {"TypeError"}
     assert set(notebook["show"].parameters) == {"figure", "alt", "caption", "title"}
