@@ -22,3 +22,8 @@ def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
 def dots(numbers: Iterable, style: str = "") -> str:
     """Return the ``numbers`` of several seeds in a row, in a format's ``style``."""
     return " · ".join(f"{number:{style}}" for number in numbers)
+
+
+def percent(*shares: float) -> str:
+    """Return ``shares`` as percentages."""
+    return ", ".join(f"{100 * share:.0f} %" for share in shares)
