@@ -44,8 +44,24 @@ def module(name: str) -> str:
     return f"benchmarks.{path.parent.name}.{path.stem}"
 
 
+def source(name: str) -> str:
+    """Return the text of a benchmark's module."""
+    return _files(name)[0].read_text("utf-8")
+
+
 def _files(name: str) -> list[Path]:
     return list((ROOT / "benchmarks").glob(f"ch[0-9][0-9]/{name}.py"))
+
+
+def bands(name: str, result: dict[str, Any]) -> None:
+    """Check that a result is in the bands that its benchmark's ``bands`` asserts.
+
+    Raises:
+        AssertionError: if it is not; the line says which band was missed.
+    """
+    benchmark = importlib.import_module(module(name))
+    if hasattr(benchmark, "bands"):
+        benchmark.bands(result)
 
 
 def read(name: str) -> dict[str, Any]:
@@ -144,13 +160,17 @@ def write(name: str, result: dict[str, Any]) -> None:
 
 
 def record(name: str) -> None:
-    """Run a benchmark on one thread; its file is replaced when the run is complete."""
+    """Run a benchmark on one thread; its file is replaced when the run is complete.
+
+    A missed band raises then: the record says what was found.
+    """
     torch.set_num_threads(1)
     run = importlib.import_module(module(name)).run
     made = provenance(name)
     with first_steps() as steps:
         result = run()
     write(name, {"provenance": made | {"first_steps": steps}} | result)
+    bands(name, read(name))
 
 
 def confirm(name: str, reason: str = "") -> str:

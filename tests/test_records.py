@@ -29,6 +29,14 @@ def test_a_record_is_of_the_code_as_it_is(name):
     )
 
 
+BANDED = [name for name in names() if "\ndef bands(" in record.source(name)]
+
+
+@pytest.mark.parametrize("name", BANDED)
+def test_a_record_is_in_its_bands(name):
+    record.bands(name, record.read(name))
+
+
 # ---- how it is told --------------------------------------------------------------
 
 BENCHMARK = """
@@ -149,6 +157,20 @@ def test_a_record_without_first_steps_gets_them_while_nothing_has_changed(bench)
     bench.result.write_text(json.dumps(first))
     bench.write(BENCHMARK.replace("0.1", "0.2"))
     assert bench("--confirm", "small")[0] == 1, "they may be those of another run"
+
+
+def test_a_record_that_misses_a_band_is_kept_and_told(bench):
+    bench.write(
+        BENCHMARK
+        + """
+
+def bands(record):
+    assert record["end"] < 0, "it ends above 0"
+"""
+    )
+    with pytest.raises(AssertionError, match="it ends above 0"):
+        bench("small")
+    assert json.loads(bench.result.read_text())["end"] > 0
 
 
 def test_an_unknown_benchmark_is_named(bench, capsys):

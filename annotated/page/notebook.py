@@ -25,7 +25,7 @@ from torch import Tensor
 
 from annotated import require
 from annotated.page.frames import Html, plot_html, render
-from annotated.page.plots import use_style
+from annotated.page.plots import described, use_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -435,7 +435,8 @@ def show(
 
     Args:
         figure: a matplotlib figure.
-        alt: what the figure shows, in words, for those who cannot see it.
+        alt: what the figure shows, in words, for those who cannot see it; what
+            :func:`annotated.page.plots.described` finds in it, if not given.
         caption: text below it.
         title: what it says, in a sentence above it.
 
@@ -443,7 +444,7 @@ def show(
         The figure, for a cell to show.
 
     Raises:
-        ValueError: if ``alt`` is missing or says nothing.
+        ValueError: if ``alt`` says nothing.
     """
-    image = plot_html(figure, alt)
+    image = plot_html(figure, described(figure) if alt is None else alt)
     return Html(render("figure", image=image, caption=caption, title=title))

@@ -37,3 +37,8 @@ def borrowed_rows(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> list
             reading = borrowed["reading_seconds_per_sentence"]
             row["cpu_seconds"] += reading * row["size"]
     return rows
+
+
+def percent(*shares: float) -> str:
+    """Return ``shares`` as percentages."""
+    return ", ".join(f"{100 * share:.0f} %" for share in shares)

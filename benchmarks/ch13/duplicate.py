@@ -14,6 +14,7 @@ round .66; trained by one round 1.00 and .82):
 - Trained by one round and asked by one, at least 0.05 more than those trained exactly.
 """
 
+from itertools import pairwise
 from typing import Any
 
 from annotated.chapters.ch13.lsh import (
@@ -36,3 +37,16 @@ def run() -> dict[str, Any]:
             runs.append(entry)
             print(entry, flush=True)
     return {"config": DUPLICATE, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed."""
+    right = {kind: [] for kind in TRAINED}
+    for run in record["runs"]:
+        shares = run["right"]
+        right[run["trained"]].append(shares["LSH-1"])
+        assert shares["full"] >= 0.99 and shares["LSH-8"] >= 0.97
+        by_rounds = [shares[f"LSH-{rounds}"] for rounds in (1, 2, 4, 8)]
+        assert all(b >= a - 0.01 for a, b in pairwise(by_rounds))
+    assert all(0.4 <= share <= 0.85 for share in right["full"])
+    assert min(right["LSH-1"]) > max(right["full"]) + 0.05

@@ -74,3 +74,16 @@ def one(seed: int) -> dict[str, Any]:
 def run() -> dict[str, Any]:
     """Measure with every seed."""
     return facts() | {"windows": WINDOWS, "rows": [one(seed) for seed in SEEDS]}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the page says of it."""
+    carried = torch.tensor([row["carried"] for row in record["rows"]])
+    near = torch.tensor([row["near"] for row in record["rows"]]).mean(dim=-1)
+    of_seed = carried[..., 7].mean(dim=(1, 2))
+    assert of_seed.min() >= 0.7 and of_seed.max() < 0.99
+    assert near[:, 0].min() >= 0.5 and (near[:, 1] < near[:, 0]).all()
+    means = torch.cat([carried.mean(dim=(0, 1, 2))[None], carried.mean(dim=(0, 2))])
+    needed = (means < 0.9).sum(dim=-1) + 1  # "seven or so, some four, a dozen"
+    assert (needed - torch.tensor([7, 4, 12])).abs().max() <= 1
+    assert 0.4 < carried[..., 0].mean() < 0.6 and carried[..., 31].mean() > 0.99

@@ -94,3 +94,19 @@ def run() -> dict[str, Any]:
             print(entry, flush=True)
     config = {"d_model": D_MODEL, "heads": HEADS, "chunk": CHUNK, "hashes": HASHES}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what chapter 13 says of it."""
+    for run in record["runs"]:
+        ratios, seconds = run["ratios"], run["seconds"]
+        if run["length"] >= 4096:
+            most = 0.9 if run["backward"] else 1.0
+            for rounds in HASHES:
+                for peer in ("transformers", "reformer-pytorch"):
+                    assert ratios[f"ours, {rounds} / {peer}, {rounds}"] <= most
+            assert run["backward"] or ratios["ours, 1 / fused"] < 1
+    assert ratios["ours, 4 / fused"] < 1  # of the longest
+    early = next(run["seconds"] for run in record["runs"] if run["length"] == 4096)
+    grown = {way: seconds[way] / early[way] for way in ("fused", "ours, 1", "ours, 4")}
+    assert grown["fused"] > 3 * max(grown["ours, 1"], grown["ours, 4"])

@@ -81,3 +81,11 @@ def run() -> dict[str, Any]:
         runs = [e for c in (False, True) for seed in SEEDS for e in one(seed, c)]
     config = {"chunk": CHUNK, "buckets": BUCKETS, "rounds": ROUNDS, "tops": TOPS}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 13c says of 16 rounds, not causal, for every seed."""
+    for run in record["runs"]:
+        if run["rounds"] == 16 and not run["causal"]:
+            error = run["error"]
+            assert error["ours"] < 0.2 * min(error[peer] for peer in PEERS)

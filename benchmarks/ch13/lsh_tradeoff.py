@@ -93,3 +93,15 @@ def run() -> dict[str, Any]:
             runs.append(entry)
             print(entry, flush=True)
     return {"config": {"chunk": CHUNK, "heads": HEADS, "width": WIDTH}, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, errors for every seed."""
+    for run in record["runs"]:
+        for blunt, sharp in (seed.values() for seed in run["seeds"]):
+            for row in (blunt, sharp):
+                assert [*row.values()] == sorted(row.values(), reverse=True)
+            assert 0.05 < sharp["8"] < min(0.6, blunt["8"])
+            assert blunt["8"] > (1 if run["length"] >= 16384 else 0.25)
+    short, *_, long = (run["seconds"] for run in record["runs"])
+    assert short["1"] < short["fused"] < short["8"] and long["4"] < long["fused"]

@@ -64,3 +64,16 @@ def run() -> dict[str, Any]:
     control = [trained("AdamW", False, seed, 1 / 65536) for seed in SEEDS]
     result = {"recipe": LARGE_RECIPE._asdict(), "rates": RATES}
     return result | {"untrained": untrained, "rows": rows, "small epsilon": control}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed, and the control."""
+    bits: dict[tuple[str, bool], list[float]] = {}
+    for row in record["rows"]:
+        bits.setdefault((row["rule"], row["unscaled first"]), []).append(row["bits"])
+    assert max(bits["SGD", True]) < 3.6 and min(bits["SGD", False]) > 6.3
+    small = [row["bits"] for row in record["small epsilon"]]
+    adam = bits["AdamW", True], bits["AdamW", False], small
+    for right, wrong, control in zip(*adam, strict=True):
+        assert 0 < wrong - right < 0.2
+        assert control < right  # the page: they "even end ahead"

@@ -13,6 +13,7 @@ factor of 4. The default compiles twice, the second time for any length;
 """
 
 import time
+from statistics import median
 from typing import Any
 
 import torch
@@ -88,3 +89,14 @@ def run() -> dict[str, Any]:
     }
     print(result, flush=True)
     return result
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and that the page can say "times as long"."""
+    for name in ("logits", "gradient"):
+        one = record[name]
+        assert one["compiled to float64"] < 4 * one["plain to float64"]
+    assert record["graphs"]["default"][-1] == 2
+    assert record["graphs"]["dynamic=False"][-1] == len(set(LENGTHS))
+    plain, compiled = record["seconds"]["plain"], record["seconds"]["compiled"]
+    assert median(compiled) > median(plain)

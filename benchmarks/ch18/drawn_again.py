@@ -35,3 +35,11 @@ def run() -> dict[str, Any]:
             rows.append(row)
         same.append(losses["stored"] == losses["checkpointed"])
     return {"recipe": LARGE_RECIPE._asdict(), "same": same, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed."""
+    assert len(record["same"]) == len(SEEDS) and all(record["same"])
+    bits = {(row["way"], row["seed"]): row["bits"] for row in record["rows"]}
+    gaps = [bits["drawn again", seed] - bits["stored", seed] for seed in SEEDS]
+    assert min(gaps) > 0.03

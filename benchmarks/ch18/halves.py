@@ -43,3 +43,19 @@ def run() -> dict[str, Any]:
                 print(row, flush=True)
                 rows.append(row)
     return {"recipe": LARGE_RECIPE._asdict(), "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed, and the control."""
+    rows = record["rows"]
+    bits = {(row["rate"], row["way"], row["seed"]): row["bits"] for row in rows}
+    for seed in SEEDS:
+        fast, slow = (
+            {way: bits[rate, way, seed] - bits[rate, "float32", seed] for way in WAYS}
+            for rate in RATES
+        )
+        for way in ("autocast", "stochastic", "master"):
+            assert abs(fast[way]) < 0.06 and abs(slow[way]) < 0.06
+        assert 0.01 < fast["bfloat16"] < 0.2 and slow["bfloat16"] > 0.15
+        # the page: it's the weights that matter
+        assert slow["nearest"] > max(0.15, 0.8 * slow["bfloat16"])

@@ -13,6 +13,7 @@ what is counted, and within 10 % of what is resident.
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from math import isclose
 from typing import Any
 
 import torch
@@ -153,3 +154,22 @@ def run() -> dict[str, Any]:
         "one resident peak three times, MB": again,
         "timeline": timeline("tokens"),
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and that its predictions are today's."""
+    for row in record["rows"]:
+        assert abs(row["total"] / row["counted"] - 1) < 0.05
+        assert abs(row["total"] / row["resident"] - 1) < 0.1
+        config, batch, length = MODELS[row["model"]]
+        moments = memory_timeline(config, batch, length, **row["options"])
+        assert moments[row["moment"]]._asdict() == row["predicted"]
+    # the timeline agrees at both turning points and at the end of each phase
+    told = record["timeline"]
+    seen, moments = told["seen"], told["moments"]
+    for phase, name in (("forward", "logits"), ("backward", "loss")):
+        counted = told["held before"] + max(seen[phase])
+        assert isclose(sum(moments[name].values()), counted, rel_tol=0.01)
+    gradients = moments["update"]["gradients"]
+    assert isclose(seen["backward"][-1], gradients, rel_tol=0.01)
+    assert seen["update"][-1] == 0

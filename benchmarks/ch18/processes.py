@@ -185,3 +185,11 @@ def run() -> dict[str, Any]:
     found["script"] = {f"{n}": script(n) for n in (1, 2)}
     found["bytes"] = max(launch(reduced, size)) if LOOPBACK.exists() else None
     return found | {"times": times()}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands of time; other programs disturb the shortest least."""
+    few, *_, many = record["times"]
+    shares = [min(row["two, wall"]) / min(row["one, wall"]) for row in (few, many)]
+    assert 0.5 <= shares[1] <= 0.8
+    assert shares[0] > 1  # the band was 0.9; the page: two "take 1.2 times as long"

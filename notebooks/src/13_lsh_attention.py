@@ -45,9 +45,6 @@ from annotated.page.notebook import recorded
 carried = numpy.array([run["carried"] for run in recorded("few_keys")["rows"]])
 ch13.few_keys(carried)
 
-# %% Recorded: how many keys carry nine tenths tags=["hide-input", "proof"]
-ch13.check_few_keys(carried)
-
 # %% [markdown]
 # Seven or so on average: some four in the first layer, a dozen in the second. A single key carries
 # about half, and the lightest 32 carry almost nothing.
@@ -421,6 +418,7 @@ ch13.check_long()
 
 # %% tags=["remove-input", "remove-stdout"]
 from annotated.page.notebook import say
+from annotated.page.records import percent
 
 runs = recorded("duplicate")["runs"]
 exactly, by_one = (
@@ -428,9 +426,9 @@ exactly, by_one = (
 )
 say(
     "Tested with one round, a model that was trained with exact attention gets "
-    f"{ch13.percent(exactly[4])} right, one that was trained with one round "
-    f"{ch13.percent(by_one[4])}; tested with eight, both get "
-    f"{ch13.percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
+    f"{percent(exactly[4])} right, one that was trained with one round "
+    f"{percent(by_one[4])}; tested with eight, both get "
+    f"{percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
     "notices, and it can learn to cope. (Eight rounds compute 64 scores per query, "
     "as many as a full row has: so short a text saves nothing.)"
 )
@@ -466,9 +464,6 @@ say(
     f"pass, from {both_ways:,} and {four_both:,}. (We measured only powers of two.)"
 )
 
-# %% Recorded: shares of the time of a layer with the fused kernel tags=["hide-input", "proof"]
-ch13.check_times(timed)
-
 # %% [markdown]
 # But the kernel is exact, and LSH attention isn't. **How wrong is it when it's faster?** That's a second
 # experiment: attention alone, without a layer's maps, on another processor, so its times aren't to
@@ -478,9 +473,6 @@ ch13.check_times(timed)
 # %% Figure: error against time tags=["hide-input", "remove-stdout"]
 tradeoff = recorded("lsh_tradeoff")["runs"]
 ch13.tradeoff_figure(tradeoff)
-
-# %% Recorded: what is faster, and how wrong tags=["hide-input", "proof"]
-ch13.check_tradeoff(tradeoff)
 
 # %% [markdown]
 # At 16,384, four rounds take as long as the kernel, which is exact, and their outputs are off by 35 %,

@@ -204,9 +204,6 @@ from annotated.page.notebook import recorded
 trained = recorded("duplicate")["runs"]
 ch13.duplicate_table(trained)
 
-# %% Recorded: one round, seed by seed tags=["hide-input", "proof"]
-ch13.check_duplicate(trained)
-
 # %% [markdown]
 # The pattern of the paper is here. More rounds never hurt. A model trained with exact attention does
 # well with eight rounds and poorly with one: nothing in its

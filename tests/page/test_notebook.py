@@ -594,6 +594,12 @@ def test_a_figure_is_shown_with_its_words():
     assert not plt.fignum_exists(figure.number), "Jupyter would show it once more"
 
 
+def test_a_figure_says_what_is_drawn_in_it():
+    figure = make_figure()
+    figure.axes[0].set(xlabel="step", ylabel="loss")
+    assert 'aria-label="Loss against step."' in show(figure).text
+
+
 def test_a_caption_may_be_left_out():
     assert "figcaption" not in show(make_figure(), alt="A line that falls").text
 
@@ -601,9 +607,10 @@ def test_a_caption_may_be_left_out():
 # ---- honest mistakes ---------------------------------------------------------
 
 
-def test_a_figure_without_words_is_refused():
+@pytest.mark.parametrize("alt", [None, "", "curve.png"])
+def test_a_figure_without_words_is_refused(alt):
     with pytest.raises(ValueError, match=r"^alt "):
-        show(make_figure(), alt="curve.png")
+        show(make_figure(), alt=alt)
 
 
 def test_the_device_is_the_one_asked_for_or_none(monkeypatch):

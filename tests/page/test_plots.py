@@ -10,11 +10,16 @@ from matplotlib.colors import to_hex
 from annotated.page.plots import (
     LINES,
     MARKERS,
+    OTHER,
     PALETTE,
+    THIS,
     WEIGHTS,
     attention_heatmap,
+    described,
     learning_curve,
     name_lines,
+    plot_bars,
+    plot_lines,
     use_style,
     visible,
 )
@@ -229,3 +234,66 @@ def test_there_must_be_something_to_draw(histories):
     message = "^histories must hold at least one history with one record$"
     with pytest.raises(ValueError, match=message):
         learning_curve(histories)
+
+
+# ---- lines, bars, and what is said of them --------------------------------------
+
+
+def test_lines_are_drawn_where_they_are_and_named():
+    few, many = {1: torch.tensor(3.0), 2: 4, 8: 5}, dict(enumerate(range(1, 11), 1))
+    ax = plot_lines(
+        {"few": few, "many": many}, colors={"many": OTHER}, ylabel="seconds"
+    )
+    one, other = ax.lines
+    assert (*one.get_xdata(),) == (1, 2, 8) and (*one.get_ydata(),) == (3, 4, 5)
+    assert (*other.get_ydata(),) == (*range(1, 11),)
+    assert (one.get_color(), other.get_color()) == (THIS, OTHER)
+    assert (one.get_marker(), other.get_marker()) == ("o", "None")
+    assert labels(ax.texts) == ["few", "many"] and ax.get_ylabel() == "seconds"
+    assert all(text.get_gid() == LINE_END for text in ax.texts)
+    again = plot_lines({"few": few}, ax)
+    assert again is ax and len(ax.lines) == 3
+
+
+def test_a_logarithmic_axis_has_its_ticks_at_the_dots_or_as_given():
+    few = {64: 1, 2048: 2}
+    ax = plot_lines({"few": few, "other": {512: 1}}, xscale="log")
+    assert [*ax.get_xticks()] == [64, 512, 2048] and not len(ax.get_xticks(minor=True))
+    assert labels(ax.get_xticklabels()) == ["64", "512", "2,048"]
+    assert [*plot_lines({"few": few}, xscale="log", xticks=[64]).get_xticks()] == [64]
+    many = dict.fromkeys(range(1, 20), 1)
+    assert len(plot_lines({"many": many}, xscale="log").get_xticks()) < 10
+
+
+@pytest.mark.parametrize("upright", [True, False])
+def test_parts_of_bars_stand_on_each_other(upright):
+    parts = {"low": {"a": 1, "b": 2}, "high": {"a": 3.0, "b": torch.tensor(4)}}
+    ax = plot_bars(parts, colors={"high": OTHER}, upright=upright, title="t")
+    low, high = ax.containers
+    assert [*low.datavalues] == [1, 2] and [*high.datavalues] == [3, 4]
+    starts = [bar.get_y() if upright else bar.get_x() for bar in high]
+    assert starts == [1, 2] and ax.get_title("left") + ax.get_title() == "t"
+    colors = [to_hex(bars[0].get_facecolor()) for bars in (low, high)]
+    assert colors == [THIS, OTHER]
+    assert ax.yaxis_inverted() != upright, "the first bar is on top"
+
+
+def test_a_figure_is_described():
+    use_style()
+    figure, (left, right) = plt.subplots(1, 2)
+    plot_lines({"ours": {1: 0.5, 2: 9, 4096: 2048}}, left, xlabel="t", ylabel="loss")
+    left.axhline(1)
+    left.plot(3, 4, label="dot")
+    left.text(2, 2, "the\nbest")
+    plot_bars({"low": {"a": 1, "b": 2}, "high": {"a": 3, "b": 4}}, right, title="two")
+    right.text(0, 0, "low")
+    assert described(figure) == (
+        "Loss against t. ours: 0.5 at 1 to 2,048 at 4,096. dot: 4 at 3. Written in it: "
+        "the best. Two. low: 1 at a, 2 at b. high: 3 at a, 4 at b."
+    )
+    flat = plot_bars({"one": {"a": 1, "b": 2}}, upright=False, xlabel="MB").figure
+    assert described(flat) == "MB. one: 1 at a, 2 at b."
+    _, ax = plt.subplots()
+    ax.bar([0.5, 2.5], [7, 1234.4], label="counted")
+    ax.errorbar([1], [2], yerr=[1], label="off")
+    assert "counted: 7 at 0.5, 1,234 at 2.5." in described(ax.figure)

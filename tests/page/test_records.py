@@ -1,6 +1,8 @@
 """annotated/page/records.py: runs by what they have in common."""
 
-from annotated.page.records import dots, grouped
+import torch
+
+from annotated.page.records import dots, grouped, percent
 
 
 def test_runs_of_a_group_stay_in_order_and_none_gets_lost():
@@ -14,3 +16,7 @@ def test_runs_of_a_group_stay_in_order_and_none_gets_lost():
 
 def test_numbers_stand_in_a_row():
     assert dots([0.5, 1], ".0%") == "50% · 100%" and dots(iter([3])) == "3"
+
+
+def test_shares_are_percentages():
+    assert percent(0.5, 1 / 3) == "50 %, 33 %" and percent(torch.tensor(0.07)) == "7 %"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -17,16 +18,22 @@ from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import COLOURS, OTHER, THIS, name_lines
+from annotated.page.plots import COLOURS, OTHER, THIS, plot_bars, plot_lines
+from annotated.page.records import grouped, percent
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    pass
 
 TURNS = (0, 45, 70, 25)  # degrees that four rounds turn by
 SQUARE = numpy.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
 ROUNDS = (1, 2, 4, 8, 16)
+BY_TWO = [2**i for i in range(7)]
+SHARES = {
+    "xlabel": "number of keys, heaviest first",
+    "ylabel": "share of the weight",
+    "ylim": (0, 1.14),
+}
 LATER = torch.ones(1024, 1024, dtype=torch.bool).triu()  # and the query itself
 
 
@@ -42,11 +49,6 @@ def noisy_prototypes(
 def scores_of(x: Tensor) -> Tensor:
     """Return the scores of shared queries and keys, (t, t)."""
     return x @ F.normalize(x, dim=-1).mT
-
-
-def percent(*shares: float) -> str:
-    """Write shares as percentages."""
-    return ", ".join(f"{100 * share:.0f} %" for share in shares)
 
 
 # ---- why, and the hash ---------------------------------------------------------------
@@ -89,57 +91,28 @@ def sorted_by_bucket() -> Html:
     )
 
 
-def _shares(counts: Sequence[int]) -> tuple["Figure", "Axes"]:
-    """Begin a plot of the weight that the heaviest keys carry."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    ax.set_xscale("log", base=2)
-    ax.set(xticks=counts, xticklabels=map(str, counts), ylim=(0, 1.14))
-    ax.set(xlabel="number of keys, heaviest first", ylabel="share of the weight")
-    return figure, ax
-
-
 def few_keys(carried: numpy.ndarray) -> Html:
     """Plot what the heaviest keys carry: by seed, layer, head, number of keys."""
-    figure, ax = _shares([2**i for i in range(7)])
+    figure, ax = plt.subplots()
     counts = numpy.arange(1, 65)
     for layer, name in enumerate(("first layer", "second layer")):
         heads = carried[:, layer].reshape(-1, 64)  # of all seeds
         mean = heads.mean(0)
         ax.fill_between(counts, heads.min(0), heads.max(0), color=THIS, alpha=0.15)
-        ax.plot(counts, mean, color=THIS)
+        ax.plot(counts, mean, color=THIS, label=name)
         enough = int((mean >= 0.9).argmax()) + 1
         ax.plot(enough, 0.9, "o", color=THIS)
         x, y, side = ((0.92, 1.02, "right"), (1.08, 0.82, "left"))[layer]
         ax.text(enough * x, y, f"{name}: {enough} keys", color=THIS, ha=side)
-    ax.plot(counts, counts / 64, color=OTHER)
+    ax.plot(counts, counts / 64, color=OTHER, label="uniform weights")
     ax.text(26, 0.33, "uniform weights", color=OTHER)
-    ax.set_xlim(1, 64)
-    first, second = carried[..., 7].mean(axis=(0, 2))
+    ax.set_xscale("log", base=2)
+    ax.set(xticks=BY_TWO, xticklabels=BY_TWO, **SHARES | {"xlim": (1, 64)})
     return show(
         figure,
         title="A few keys carry nine tenths of the weight",
-        alt="Share of the weight that the heaviest 1, 2, 4, … of 64 keys carry. 8 "
-        f"carry {first:.2f} in the first layer, {second:.2f} in the second; uniform "
-        f"weights, {8 / 64:.2f}.",
         caption="The last query of 1024 held-out windows. Lines: means of four heads "
         "and three seeds; bands: their range.",
-    )
-
-
-def check_few_keys(carried: numpy.ndarray) -> None:
-    """Check what the page says of these shares, for each seed."""
-    means = carried.mean(axis=(1, 2))  # of each seed
-    assert (means[:, 7] >= 0.7).all() and (means[:, 7] < 0.99).all()
-    every = (means.mean(axis=0), *carried.mean(axis=(0, 2)))
-    needed = [int((shares >= 0.9).argmax()) + 1 for shares in every]
-    # the words "or so": another machine's training moves them by one
-    off = [abs(n - said) for n, said in zip(needed, (7, 4, 12), strict=True)]
-    assert max(off) <= 1, needed
-    assert 0.4 < carried[..., 0].mean() < 0.6 and carried[..., 31].mean() > 0.99
-    print(
-        f"recorded: nine tenths of the weight take {needed[0]} of 64 keys,\n"
-        f"{needed[1]} in the first layer, {needed[2]} in the second; 8 keys carry "
-        f"{percent(*means[:, 7])} (three seeds)"
     )
 
 
@@ -254,25 +227,22 @@ def collision_figure(
 ) -> Html:
     """Plot what :func:`collisions` returns, and the circle's four buckets."""
     figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    ax.plot((0, 90, 180), (1, 0, 0), color=OTHER, lw=1.5)
+    circle = "four buckets on the circle"
+    ax.plot((0, 90, 180), (1, 0, 0), color=OTHER, lw=1.5, label=circle)
     for buckets, dots, line in zip(sizes, sampled, computed, strict=True):
-        ax.plot(angles, line, color=THIS)
+        name = f"{buckets} buckets"
+        ax.plot(angles, line, color=THIS, label=name)
         ax.plot(angles, dots, "o", color=THIS, ms=5)
         high = 0.5 if buckets == sizes[0] else 0.3
         here = numpy.interp(-high, -line, angles)  # where it falls so far
         left = buckets == sizes[-1]
         at, side = (here - 3, "right") if left else (here + 3, "left")
-        ax.text(at, high, f"{buckets} buckets", color=THIS, ha=side, va="center")
+        ax.text(at, high, name, color=THIS, ha=side, va="center")
     ax.set(xlabel="angle between two vectors (degrees)", ylabel="share a bucket")
     ax.set(xticks=(0, 45, 90, 135, 180), xlim=(0, 180), ylim=(0, 1.02))
-    at_40 = ", ".join(f"{share[2]:.2f}" for share in sampled)
     return show(
         figure,
         title="The smaller the angle, the likelier two vectors share a bucket",
-        alt="Probability of sharing a bucket against the angle, for 2, 4 and 64 "
-        f"buckets. All fall from 1 at angle 0; at 40 degrees they are {at_40}; dots "
-        "of a sample stand on the lines. Four buckets on the circle: a straight line "
-        "from 1 to 0 at 90 degrees, below that of four buckets in 64 dimensions.",
         caption="Blue lines: computed. Each dot: 6,000 random pairs of 64 numbers. "
         "Grey: four buckets on the circle.",
     )
@@ -502,25 +472,7 @@ def _found(met: Tensor, weights: Tensor, top: int) -> Tensor:
     return met.gather(1, weights.topk(top).indices).float().mean()
 
 
-def _by_rounds(
-    label: str, lines: Mapping[str, tuple[Any, str]]
-) -> tuple["Figure", "Axes"]:
-    """Plot lines, each with its colour, by number of rounds."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    for name, (values, color) in lines.items():
-        ax.plot(ROUNDS, values, "o-", ms=5, color=color, label=name)
-    ax.set_xscale("log", base=2)
-    ax.set(xticks=ROUNDS, xticklabels=map(str, ROUNDS), xlabel="rounds", ylabel=label)
-    ax.set_ylim(0, 1.03)
-    name_lines(ax)
-    return figure, ax
-
-
-def _said(lines: Mapping[str, Any]) -> str:
-    return ". ".join(
-        f"{name}: {', '.join(f'{value:.2f}' for value in values)}"
-        for name, values in lines.items()
-    )
+BY_ROUNDS = {"xscale": "log", "xlabel": "rounds", "ylim": (0, 1.03)}
 
 
 def found_figure(missed: Mapping[str, Tensor]) -> Html:
@@ -528,15 +480,17 @@ def found_figure(missed: Mapping[str, Tensor]) -> Html:
     names = "the heaviest key", "share of the weight", "the 8 heaviest"
     lines = {name: missed[name].mean(0) for name in names}
     lines["heaviest, unsorted"] = missed["unsorted"].mean().expand(5)
-    colours = THIS, THIS, THIS, OTHER
-    drawn = {n: (v, c) for (n, v), c in zip(lines.items(), colours, strict=True)}
-    figure, ax = _by_rounds("share found", drawn)
+    ax = plot_lines(
+        {name: dict(zip(ROUNDS, line, strict=True)) for name, line in lines.items()},
+        colors={"heaviest, unsorted": OTHER},
+        ylabel="share found",
+        **BY_ROUNDS,
+    )
     ax.axvline(4, color=OTHER, lw=1)
     ax.text(4.15, 0.06, "as many scores as\nexact causal attention", color=OTHER)
     return show(
-        figure,
+        ax.figure,
         title="Four rounds nearly always find the heaviest key",
-        alt=f"What 1, 2, 4, 8 and 16 rounds find. {_said(lines)}.",
         caption="Means of three seeds, causal, queries from position 64 on; 128 scores "
         "per query and round. Unsorted: what a window in random order holds by chance.",
     )
@@ -624,71 +578,37 @@ def times_figure(
         title: of the figure.
         caption: below it.
     """
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    forward = [run for run in timed if not run["backward"]]
-    for way, (label, ours) in ways.items():
-        line = [
-            (r["length"], r["seconds"][way]) for r in forward if way in r["seconds"]
-        ]
-        color = THIS if ours else OTHER
-        ax.loglog(*zip(*line, strict=True), "o-", ms=5, color=color, label=label)
-    ax.minorticks_off()
-    ticks, lengths = (0.01, 0.1, 1, 10), (1024, 4096, 16384)
-    ax.set(yticks=ticks, yticklabels=map(str, ticks), ylabel="seconds")
-    ax.set(xticks=lengths, xticklabels=("1k", "4k", "16k"), xlabel="length")
-    name_lines(ax)
-    at = next(run["seconds"] for run in forward if run["length"] == 4096)
-    said = ", ".join(f"{label} {at[way]:.2f}" for way, (label, _) in ways.items())
-    return show(
-        figure,
-        title=title,
-        alt=f"Seconds of a forward pass against length, logarithmic. At 4096: {said}. "
-        "The lines of LSH attention rise less steeply than the fused kernel's.",
-        caption=caption,
+    seconds = {r["length"]: r["seconds"] for r in timed if not r["backward"]}
+    ax = plot_lines(
+        {
+            label: {t: found[way] for t, found in seconds.items() if way in found}
+            for way, (label, _) in ways.items()
+        },
+        colors={label: OTHER for label, ours in ways.values() if not ours},
+        xscale="log",
+        yscale="log",
+        xticks=(1024, 4096, 16384),
+        xlabel="length",
+        ylabel="seconds",
     )
-
-
-def check_times(timed: Sequence[Mapping[str, Any]]) -> None:
-    """Check what the page says of these times; print how they grow."""
-    assert crossing(timed, "ours, 1", "fused", False) <= 4096
-    assert crossing(timed, "ours, 4", "fused", False) <= 32768
-    early, late = (
-        next(run for run in timed if run["length"] == t and not run["backward"])
-        for t in (4096, 32768)
-    )
-    one, four = (late["ratios"][f"ours, {rounds} / fused"] for rounds in (1, 4))
-    grown = {
-        way: late["seconds"][way] / early["seconds"][way]
-        for way in ("fused", "ours, 1", "ours, 4")
-    }
-    assert grown["fused"] > 3 * max(grown["ours, 1"], grown["ours, 4"])
-    print(
-        f"recorded at 32768, forward: one round takes {percent(one)} of the fused "
-        f"kernel's time, four rounds {percent(four)};\nfrom 4096 to 32768 the fused "
-        f"kernel's time grows {grown['fused']:.0f}-fold,\nthat of one round "
-        f"{grown['ours, 1']:.0f}-fold, of four {grown['ours, 4']:.0f}-fold"
-    )
+    return show(ax.figure, title=title, caption=caption)
 
 
 def tradeoff_figure(runs: Sequence[Mapping[str, Any]]) -> Html:
     """Plot error against time, for each length: some rounds, and the exact kernel."""
-    figure, axes = plt.subplots(1, len(runs), figsize=(8.6, 3.4))
-    said = []
+    figure, axes = plt.subplots(1, len(runs))
     for ax, run in zip(axes, runs, strict=True):
         seconds, error = dict(run["seconds"]), _errors(run)
         kernel = seconds.pop("fused")
         for size, color in (("8", OTHER), ("16", THIS)):
             line = [error[size][rounds] for rounds in seconds]
-            ax.plot([*seconds.values()], line, "o-", ms=5, color=color)
-            said.append(
-                f"{run['length']}, queries of length {size}: "
-                + ", ".join(f"{e:.2f}" for e in line)
-            )
+            style = {"color": color, "ms": 5, "label": f"length {size}"}
+            ax.plot([*seconds.values()], line, "o-", **style)
         look = {"textcoords": "offset points", "ha": "center"}
         for rounds, at in seconds.items():
             ax.annotate(rounds, (at, error["16"][rounds]), (0, -15), color=THIS, **look)
         right = COLOURS["right"]
-        ax.plot(kernel, 0, "s", ms=7, color=right)
+        ax.plot(kernel, 0, "s", ms=7, color=right, label="exact kernel")
         ax.annotate("exact kernel", (kernel, 0), (0, -16), color=right, **look)
         most = max(kernel, *seconds.values())
         ax.set(xlim=(0, 1.2 * most), ylim=(-0.5, 3.2), yticks=(0, 1, 2, 3))
@@ -701,9 +621,6 @@ def tradeoff_figure(runs: Sequence[Mapping[str, Any]]) -> Html:
     return show(
         figure,
         title="Rounds that save time leave a large error; the kernel is exact",
-        alt="Relative error against seconds with 1, 2, 4 and 8 rounds. "
-        + "; ".join(said)
-        + ". The exact kernel has the error 0.",
         caption="Attention alone, forward, on one CPU core; eight vectors on average "
         "around each direction. Blue: sharp queries; grey: half as sharp. Recorded.",
     )
@@ -719,23 +636,6 @@ def _errors(run: Mapping[str, Any]) -> dict[str, dict[str, float]]:
         }
         for size, row in first.items()
     }
-
-
-def check_tradeoff(runs: Sequence[Mapping[str, Any]]) -> None:
-    """Check what the page says of error and time, for each seed; print the fastest."""
-    for run in runs:
-        for seed in run["seeds"]:
-            for row in seed.values():
-                falling = [*row.values()]
-                assert falling == sorted(falling, reverse=True)
-            assert min(seed["16"].values()) > 0.05
-        seconds, error = run["seconds"], _errors(run)
-        faster = [r for r in error["16"] if seconds[r] < seconds["fused"]]
-        print(
-            f"recorded at {run['length']}: faster than the kernel with "
-            f"{', '.join(faster)} rounds; errors "
-            + ", ".join(f"{error['16'][r]:.2f}" for r in faster)
-        )
 
 
 def plain(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -901,18 +801,20 @@ def check_replay(
 
 def meeting_figure(watched: Sequence[tuple[int, float, float]]) -> Html:
     """Plot how often matching keys are met, and answers right, by step."""
-    at, met, right = zip(*watched, strict=True)
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    ax.plot(at, right, color=COLOURS["right"], label="right answers")
-    ax.plot(at, met, color=THIS, label="match in window")
-    ax.set(xlabel="training step", ylabel="share", ylim=(0, 1), xlim=(0, at[-1]))
-    name_lines(ax)
+    ax = plot_lines(
+        {
+            "right answers": {step: right for step, _, right in watched},
+            "match in window": {step: met for step, met, _ in watched},
+        },
+        colors={"right answers": COLOURS["right"]},
+        xlabel="training step",
+        ylabel="share",
+        ylim=(0, 1),
+        xlim=(0, watched[-1][0]),
+    )
     return show(
-        figure,
+        ax.figure,
         title="Vectors that match come to share a window",
-        alt="Against the training step, the share of queries whose matching key is in "
-        f"the window, from {met[0]:.2f} to {met[-1]:.2f}, and the share of right "
-        f"answers, from {right[0]:.2f} to {right[-1]:.2f}.",
         caption="Trained on this page: one round, four heads. A head's window holds "
         f"8 of {LENGTH} positions.",
     )
@@ -938,19 +840,6 @@ def duplicate_table(runs: Sequence[Mapping[str, Any]]) -> Html:
         rows,
         caption="Accuracy on the second word, in percent. Here: recorded, means of "
         "three seeds, chance is 3. Paper: table 2.",
-    )
-
-
-def check_duplicate(runs: Sequence[Mapping[str, Any]]) -> None:
-    """Check what the page says of these models, seed by seed."""
-    right = {kind: accuracy(runs, kind) for kind in TRAINED}
-    full, one = right["full"], right["LSH-1"]
-    assert all((shares[:, 0] >= 0.99).all() for shares in right.values())
-    assert (full[:, 4] <= 0.85).all() and (one[:, 4] > full[:, 4] + 0.05).all()
-    assert all((numpy.diff(s, axis=1) <= 0.01).all() for s in right.values())
-    print(
-        f"recorded, tested with one round: {percent(*full[:, 4])} if trained exactly, "
-        f"{percent(*one[:, 4])} if trained by one round"
     )
 
 
@@ -985,33 +874,21 @@ PEERS = {
 
 def peers_figure(runs: Sequence[Mapping[str, Any]]) -> Html:
     """Plot the recorded errors of each implementation, by rounds."""
-    lines = {
-        label: [
-            numpy.mean([run["error"][way] for run in runs if run["rounds"] == r])
-            for r in ROUNDS
-        ]
-        for way, label in PEERS.items()
-    }
-    ours = PEERS["ours"]
-    drawn = {n: (v, THIS if n == ours else OTHER) for n, v in lines.items()}
+    errors = grouped(runs, "rounds")
+    ax = plot_lines(
+        {
+            label: {r: mean(run["error"][way] for run in errors[(r,)]) for r in ROUNDS}
+            for way, label in PEERS.items()
+        },
+        colors={label: OTHER for way, label in PEERS.items() if way != "ours"},
+        ylabel="relative error",
+        **BY_ROUNDS,
+    )
     return show(
-        _by_rounds("relative error", drawn)[0],
+        ax.figure,
         title="A key that counts again in each round leaves an error",
-        alt=f"Relative error with 1, 2, 4, 8 and 16 rounds. {_said(lines)}.",
         caption="Recorded, means of five seeds: 1024 vectors around 128 directions, "
         "closer to them than in 13.6, chunks of 64, no causal mask.",
-    )
-
-
-def check_peers(runs: Sequence[Mapping[str, Any]]) -> None:
-    """Check the errors with 16 rounds, for each seed; print their means."""
-    errors = [run["error"] for run in runs if run["rounds"] == 16]
-    others = "transformers", "reformer-pytorch"
-    assert all(e["ours"] < 0.2 * min(e[peer] for peer in others) for e in errors)
-    mean = {way: numpy.mean([error[way] for error in errors]) for way in PEERS}
-    print(
-        "recorded with 16 rounds:\n"
-        + ", ".join(f"{label} {mean[way]:.3f}" for way, label in PEERS.items())
     )
 
 
@@ -1044,8 +921,9 @@ def window_table(over_pairs: Callable[..., Tensor]) -> Html:
 
 def full_buckets() -> Html:
     """Plot how many nearest neighbours one round misses, and why, by buckets."""
-    sizes, missed = (4, 8, 16, 32, 64, 128), []
-    for buckets in sizes:
+    parts = {"same bucket, too far away": {}, "different buckets": {}}
+    for buckets in (4, 8, 16, 32, 64, 128):
+        missed = []
         for seed in range(3):
             generator = torch.Generator().manual_seed(seed)
             x = noisy_prototypes(1024, 128, generator)
@@ -1053,25 +931,24 @@ def full_buckets() -> Html:
             best = scores_of(x).fill_diagonal_(-torch.inf).argmax(dim=-1)
             same = ids == ids[:, best]
             met = meetings(ids, 64)[:, torch.arange(1024), best]
-            parts = same & ~met, ~same & ~met
-            missed.append([part.double().mean() for part in parts])
-    far, border = torch.tensor(missed).view(len(sizes), 3, 2).mean(1).T.tolist()
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    where = numpy.arange(len(sizes))
-    ax.bar(where, far, 0.6, color=OTHER)
-    ax.bar(where, border, 0.6, bottom=far, color=THIS)
-    ax.text(-0.3, far[0] + border[0] + 0.03, "same bucket, too far away", color=OTHER)
-    ax.text(
-        4, far[-2] + border[-2] + 0.03, "different buckets", color=THIS, ha="center"
+            missed.append(torch.stack([same & ~met, ~same & ~met]))
+        shares = torch.stack(missed, dim=1).double().mean(dim=(1, 2, 3))
+        for part, share in zip(parts.values(), shares.tolist(), strict=True):
+            part[str(buckets)] = share
+    far, border = parts
+    ax = plot_bars(
+        parts,
+        colors={far: OTHER},
+        xlabel="buckets",
+        ylabel="nearest neighbours missed",
+        ylim=(0, 1),
     )
-    ax.set(xticks=where, xticklabels=map(str, sizes), ylim=(0, 1))
-    ax.set(xlabel="buckets", ylabel="nearest neighbours missed")
+    ax.text(-0.3, parts[far]["4"] + parts[border]["4"] + 0.03, far, color=OTHER)
+    high = parts[far]["64"] + parts[border]["64"] + 0.03
+    ax.text(4, high, border, color=THIS, ha="center")
     return show(
-        figure,
+        ax.figure,
         title="Few buckets are too full, and many have more borders",
-        alt="For 4 to 128 buckets, the share of nearest neighbours that one round "
-        f"misses. {_said({'Same bucket, but too far away': far})}. "
-        f"{_said({'Different buckets': border})}.",
         caption="One round, 1024 vectors, chunks of 64: means of three seeds with four "
         "rounds each.",
     )
@@ -1091,47 +968,16 @@ def keys_kept() -> dict[int, list[float]]:
 
 def keys_figure(shares: Mapping[int, Sequence[float]]) -> Html:
     """Plot what :func:`keys_kept` returns."""
-    counts = [2**i for i in range(8)]
-    figure, ax = _shares(counts)
-    for length, line in shares.items():
-        ax.plot(counts, line, "o-", ms=5, color=THIS, label=f"length {length}")
-    ax.axvline(32, color=OTHER, lw=1)
-    name_lines(ax)
-    said = ", ".join(f"{line[5]:.2f} at length {n}" for n, line in shares.items())
-    return show(
-        figure,
-        title="The longer a query, the fewer keys it needs",
-        alt=f"What the heaviest n of 4096 keys carry; with 32 keys: {said}.",
-        caption="4096 keys, 8 on average around each direction.",
-    )
-
-
-def check_keys(shares: Mapping[int, Sequence[float]]) -> None:
-    """Check what 32 keys carry; print it."""
+    # the page: a long query needs few keys, a short one many
     assert shares[16][5] > 0.95 and shares[2][5] < 0.2
-    print(
-        "measured: the 32 heaviest of 4096 keys carry "
-        f"{percent(*(line[5] for line in shares.values()))} of the weight,\nfor "
-        f"queries of length {', '.join(map(str, shares))}"
-    )
-
-
-def check_peers_times(timed: Sequence[Mapping[str, Any]]) -> None:
-    """Check that ours takes no longer than others from 4096 on; print the shares."""
-    long = [run for run in timed if run["length"] >= 4096]
-    ratios = [
-        run["ratios"][f"ours, {rounds} / {code}, {rounds}"]
-        for run in long
-        for rounds in (1, 4)
-        for code in ("transformers", "reformer-pytorch")
-    ]
-    saved = [
-        1 - run["seconds"]["ours, 4, repeats"] / run["seconds"]["ours, 4"]
-        for run in long
-    ]
-    assert max(ratios) <= 1.0
-    print(
-        f"recorded: ours takes {percent(min(ratios))} to {percent(max(ratios))} of the "
-        "others' time from 4096 on, forward and backward;\ncounting again would save "
-        f"another {percent(min(saved))} to {percent(max(saved))} with four rounds"
+    lines = {
+        f"length {length}": {2**i: share for i, share in enumerate(line)}
+        for length, line in shares.items()
+    }
+    ax = plot_lines(lines, xscale="log", **SHARES)
+    ax.axvline(32, color=OTHER, lw=1)
+    return show(
+        ax.figure,
+        title="The longer a query, the fewer keys it needs",
+        caption="4096 keys, 8 on average around each direction.",
     )

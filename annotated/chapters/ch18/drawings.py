@@ -27,7 +27,7 @@ from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import LINES, OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
 from annotated.page.records import dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.training import fit
@@ -105,11 +105,6 @@ def bfloat16_step(weights: Float[Tensor, "n"], rate: float) -> Float[Tensor, "n"
 
 def gaps(parts: Sequence[Batch], whole: Batch, compiled: Record) -> dict[str, tuple]:
     """Return how far the step is off with each trick, done right and wrong.
-
-    Args:
-        parts: the rows of a batch, each alone.
-        whole: the same rows as one batch.
-        compiled: of ``benchmarks/ch18/compile.py``.
 
     Returns:
         By the trick's name: both numbers (the second is ``None`` if there's no wrong
@@ -197,13 +192,7 @@ def _side(x: float) -> str:
 
 
 def token_weights(lengths: Sequence[int], weights: Sequence[float], size: int) -> Html:
-    """Draw rows of tokens, and what one token of each counts.
-
-    Args:
-        lengths: of the rows, in tokens.
-        weights: of one token of each row.
-        size: rows in a micro-batch.
-    """
+    """Draw rows of tokens, ``size`` rows a piece, and what one token of each counts."""
     right, high = 1 / sum(lengths), 25
     gaps = (len(lengths) - 1) // size
     wide = min(22.0, 244 / max(lengths))
@@ -233,12 +222,7 @@ def token_weights(lengths: Sequence[int], weights: Sequence[float], size: int) -
 
 
 def check_pieces(parts: Sequence[Batch], whole: Batch) -> None:
-    """Prove that pieces weighted by tokens are the batch, in ``fit`` as well.
-
-    Args:
-        parts: the rows of a batch, each alone.
-        whole: the same rows as one batch.
-    """
+    """Prove that pieces weighted by tokens are the batch, in ``fit`` as well."""
     model = large_model().double()
     wanted = gradient_of(model, (whole, 1.0))
     shares = [tokens_in(part) / tokens_in(whole) for part in parts]
@@ -315,11 +299,7 @@ def number_picture(number: float, said: str = "") -> Html:
 
 
 def ranges_figure(marks: Mapping[str, float]) -> Html:
-    """Draw the ranges of three formats on one line, and where some numbers stand.
-
-    Args:
-        marks: magnitudes, by what they are.
-    """
+    """Draw the ranges of three formats on one line, and where some numbers stand."""
     figure, ax = plt.subplots(figsize=(8.6, 3.6))
     said = []
     for y, (name, kind) in enumerate([*HALVES.items()][::-1]):
@@ -365,12 +345,7 @@ def logit_gradients(vocabulary: int, tokens: int, rows: int = 64) -> Float[Tenso
 
 
 def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
-    """Plot how large gradients are, before and after scaling, and where float16 ends.
-
-    Args:
-        gradients: all positive.
-        scale: what the loss is multiplied by.
-    """
+    """Plot sizes of gradients before and after scaling, and where float16 ends."""
     figure, ax = plt.subplots(figsize=(8.6, 3.2))
     info, lost, norms = torch.finfo(torch.float16), [], []
     small = info.tiny * info.eps
@@ -411,32 +386,21 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
 
 def orders_figure(losses: Mapping[str, Sequence[float]]) -> Html:
     """Plot the ``losses`` of two runs, by the order of their steps."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.2))
-    for (name, row), color, style in zip(
-        losses.items(), (THIS, OTHER), LINES[:2], strict=True
-    ):
-        smooth = torch.tensor(row).unfold(0, 10, 1).mean(dim=1)
-        ax.plot(range(10, len(row) + 1), smooth, style, color=color, label=name)
-    name_lines(ax)
-    ax.set_xlabel("step")
-    ax.set_ylabel("loss (nats)")
-    ends = {name: mean(row[-10:]) for name, row in losses.items()}
+    smooth = {
+        name: dict(enumerate(torch.tensor(row).unfold(0, 10, 1).mean(dim=1), 10))
+        for name, row in losses.items()
+    }
+    colors = dict(zip(losses, (THIS, OTHER), strict=True))
+    ax = plot_lines(smooth, colors=colors, xlabel="step", ylabel="loss (nats)")
     return show(
-        figure,
+        ax.figure,
         title="Clip first, and nothing is learned",
-        alt="Losses of two runs with plain gradient descent. "
-        + "; ".join(f"{name}: ends at {end:.2f}" for name, end in ends.items())
-        + ".",
         caption="Same model, data and rate; clip 1, scale 65,536. Means of ten steps.",
     )
 
 
 def clipping_table(record: Record) -> Html:
-    """Show what two orders learn, by optimiser.
-
-    Args:
-        record: of ``benchmarks/ch18/clipping.py``.
-    """
+    """Show what two orders learn, by optimiser."""
     groups = grouped(record["rows"], "rule", "unscaled first")
     rows = []
     for rule in record["rates"]:
@@ -461,14 +425,7 @@ def clipping_table(record: Record) -> Html:
 def paths(
     weight: float, step: float, steps: int = 100, seed: int = 0
 ) -> dict[str, Tensor]:
-    """Return a weight that loses ``step`` again and again, kept in four ways.
-
-    Args:
-        weight: where it starts.
-        step: what it should lose each time.
-        steps: how often.
-        seed: of the random rounding.
-    """
+    """Return a weight that loses ``step`` again and again, kept in four ways."""
     draws = torch.Generator().manual_seed(seed)
     wide = weight - step * torch.arange(steps + 1)
     nearest, chance = [torch.tensor(weight)], [torch.tensor(weight)]
@@ -485,21 +442,19 @@ def paths(
 
 def stuck_figure(found: Mapping[str, Tensor]) -> Html:
     """Plot ``paths``."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    colours = (OTHER, COLOURS["wrong"], THIS, COLOURS["value"])
-    for (name, path), color, style in zip(
-        found.items(), colours, ("-", "-", "-", ":"), strict=True
-    ):
-        ax.plot(path, style, color=color, label=name, drawstyle="steps-post")
-    name_lines(ax)
-    ax.set_xlabel("step")
-    ax.set_ylabel("the weight")
-    ends = "; ".join(f"{name}: {path[-1]:.4f}" for name, path in found.items())
+    colors = (OTHER, COLOURS["wrong"], THIS, COLOURS["value"])
+    ax = plot_lines(
+        {name: dict(enumerate(path)) for name, path in found.items()},
+        colors=dict(zip(found, colors, strict=True)),
+        xlabel="step",
+        ylabel="the weight",
+    )
+    for line in ax.lines:
+        line.set_drawstyle("steps-post")
+    ax.lines[-1].set_linestyle(":")
     return show(
-        figure,
+        ax.figure,
         title="One weight stands still, although every step asks it to move",
-        alt=f"A weight of {found['float32'][0]:g} over {len(found['float32']) - 1} "
-        f"steps, kept in four ways. At the end: {ends}.",
         caption="Red: each step is rounded away. Grey: a float32 copy moves; blue: the "
         "bfloat16 weight follows it in stairs. Dotted: rounded up or down at random.",
     )
@@ -516,11 +471,7 @@ HALVES_SAID = {
 
 
 def halves_table(record: Record) -> Html:
-    """Show what five ways learn, at two rates.
-
-    Args:
-        record: of ``benchmarks/ch18/halves.py``.
-    """
+    """Show what five ways learn, at two rates."""
     groups = grouped(record["rows"], "way", "rate")
     rates = sorted({row["rate"] for row in record["rows"]}, reverse=True)
     rows = [
@@ -541,11 +492,7 @@ def halves_table(record: Record) -> Html:
 def worse(record: Record, way: str, than: str, **among: Any) -> list[float]:
     """Return by how many bits one way is worse than another, seed by seed.
 
-    Args:
-        record: with "rows" that have "way", "seed" and "bits".
-        way: the one.
-        than: the other.
-        among: entries that rows must have.
+    Of the record's "rows", those that have all that ``among`` names.
     """
     rows = [r for r in record["rows"] if among.items() <= r.items()]
     bits = {(r["way"], r["seed"]): r["bits"] for r in rows}
@@ -566,7 +513,6 @@ def clipping_said(record: Record) -> str:
             groups["AdamW", True], record["small epsilon"], strict=True
         )
     ]
-    assert max(small) < 0
     share = min(r["bits"] for r in groups["SGD", False])
     steps = record["recipe"]["steps"]
     return (
@@ -607,17 +553,12 @@ def compile_said(record: Record) -> str:
     """Say what compiling changes; ``record`` as in the table."""
     one = record["gradient"]
     plain, compiled = (median(record["seconds"][w]) for w in ("plain", "compiled"))
-    ratio = compiled / plain
-    time = (
-        f"It takes {ratio:.1f} times as long here"
-        if ratio > 1
-        else f"It takes {ratio:.0%} of the time here"
-    )
     return (
         f"Nearly. {one['numbers that differ']:.0%} of the gradient's numbers differ, "
         "but only in their last digits, because sums are taken in another order; "
-        f"both are about equally near to the truth. {time}, with a small model and a "
-        "single CPU thread. We haven't timed a GPU, so measure on your own machine."
+        f"both are about equally near to the truth. It takes {compiled / plain:.1f} "
+        "times as long here, with a small model and a single CPU thread. We haven't "
+        "timed a GPU, so measure on your own machine."
     )
 
 
@@ -633,12 +574,7 @@ def stored_or_not(dropout: float = 0.1) -> dict[str, GPT]:
 
 
 def masks_picture(dropout: nn.Module, seed: int = 0) -> Html:
-    """Draw what a dropout layer lets through, and a second time from two states.
-
-    Args:
-        dropout: the layer, in training mode.
-        seed: of the first mask.
-    """
+    """Draw what a dropout layer lets through, and a second time from two states."""
     x = torch.tensor([3.0, 1, 4, 1, 5, 9, 2, 6])
     torch.manual_seed(seed)
     state = torch.get_rng_state()
@@ -655,11 +591,7 @@ def masks_picture(dropout: nn.Module, seed: int = 0) -> Html:
 
 
 def again_table(record: Record) -> Html:
-    """Show what is learned with the same masks and with new ones.
-
-    Args:
-        record: of ``benchmarks/ch18/drawn_again.py``.
-    """
+    """Show what is learned with the same masks and with new ones."""
     groups = grouped(record["rows"], "way")
     said = {
         "stored": "stored",
@@ -691,11 +623,7 @@ def again_said(record: Record) -> str:
 
 
 def compile_table(record: Record) -> Html:
-    """Show what compiling changes.
-
-    Args:
-        record: of ``benchmarks/ch18/compile.py``.
-    """
+    """Show what compiling changes."""
     rows = []
     for name in ("logits", "gradient"):
         one = record[name]
@@ -720,11 +648,7 @@ def compile_table(record: Record) -> Html:
 
 
 def check_float16(batch: Batch) -> None:
-    """Prove that a small model's gradient needs no scale in float16.
-
-    Args:
-        batch: any.
-    """
+    """Prove that a small model's gradient needs no scale in float16."""
     model = large_model()
     wanted = gradient_of(model, (batch, 1.0))
     plain, scaled = (
@@ -736,11 +660,7 @@ def check_float16(batch: Batch) -> None:
 
 
 def check_scaling(batch: Batch) -> None:
-    """Prove what scaling and clipping do to a gradient.
-
-    Args:
-        batch: any.
-    """
+    """Prove what scaling and clipping do to a gradient."""
     model = large_model()
     wanted = gradient_of(model, (batch, 1.0))
     scaled = gradient_of(model, (batch, 65536.0))
@@ -776,11 +696,7 @@ def check_rounding() -> None:
 
 
 def check_checkpoints(batch: Batch) -> None:
-    """Prove that checkpoints with the same masks change nothing.
-
-    Args:
-        batch: any.
-    """
+    """Prove that checkpoints with the same masks change nothing."""
     models = stored_or_not()
     found = {way: gradient_of(one, (batch, 1.0)) for way, one in models.items()}
     check_close(
@@ -797,12 +713,7 @@ def check_checkpoints(batch: Batch) -> None:
 
 
 def check_pitfalls(parts: Sequence[Batch], whole: Batch) -> None:
-    """Prove what the pitfalls say of sums that nobody divides.
-
-    Args:
-        parts: the rows of a batch, each alone.
-        whole: the same rows as one batch.
-    """
+    """Prove what the pitfalls say of sums that nobody divides."""
     model = large_model().double()
     means = gradient_of(model, *((part, 1 / len(parts)) for part in parts))
     sums = gradient_of(model, *((part, 1.0) for part in parts))
@@ -826,11 +737,7 @@ def check_pitfalls(parts: Sequence[Batch], whole: Batch) -> None:
 
 
 def check_weights(weights: Any) -> None:
-    """Prove what the page's ``weights`` gives a token, against gradients.
-
-    Args:
-        weights: function of lengths, rows in a piece, and whether by tokens.
-    """
+    """Prove what the page's ``weights`` gives a token, against gradients."""
     lengths = [3, 1, 4, 2]
     for rows in (1, 2, 4):
         for by_tokens in (False, True):

@@ -1,5 +1,6 @@
 """Page 18b, several processes: its drawings, its table and its explorers.
 
+The record is that of ``benchmarks/ch18/processes.py``.
 Letters: n processes, P parameters (``book/notation.md``).
 """
 
@@ -8,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import torch
 
 from annotated import require
@@ -16,7 +16,7 @@ from annotated.checkpoints import DamagedError, load_checkpoint
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import THIS
+from annotated.page.plots import plot_lines
 from annotated.page.svg import COLOURS
 
 BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
@@ -126,28 +126,21 @@ def buckets() -> Html:
 
 
 def speed_figure(record: Mapping[str, Any]) -> Html:
-    """Draw how many times as fast two processes are as one, against the batch.
-
-    Args:
-        record: of ``benchmarks/ch18/processes.py``.
-    """
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
+    """Draw how many times as fast two processes are as one, against the batch."""
     found = gains(record)
-    ax.plot(list(found), list(found.values()), marker="o", color=THIS)
-    muted, most = COLOURS["muted"], max(found)
+    ax = plot_lines(
+        {"two processes": found},
+        xscale="log",
+        ylim=(0, 2.1),
+        xlabel="sequences in the whole batch",
+        ylabel="times as fast as one process",
+    )
+    muted = COLOURS["muted"]
     for height, words in ((1, "no faster than one"), (2, "ideal")):
         ax.axhline(height, color=muted, lw=1, ls=":")
-        ax.text(most, height - 0.05, words, color=muted, va="top", ha="right")
-    ax.set_xscale("log", base=2)
-    ax.set_ylim(0, 2.1)
-    ax.set_xticks(list(found), [f"{size}" for size in found])
-    ax.set_xlabel("sequences in the whole batch")
-    ax.set_ylabel("times as fast as one process")
-    said = [f"{gain:.1f} with {size}" for size, gain in found.items()]
+        ax.text(max(found), height - 0.05, words, color=muted, va="top", ha="right")
     return show(
-        figure,
-        alt="How many times as fast two processes finish a step as one does, by "
-        f"sequences in the batch: {', '.join(said)}.",
+        ax.figure,
         caption="Chapter 8's model, one thread per process. One process and two took "
         "their steps in turn. The shortest step counts, because other programs "
         "disturbed it least.",
@@ -164,12 +157,7 @@ def gaps(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def bytes_exchanged(parameters: int, n: int) -> float:
-    """Return what each of ``n`` processes sends for one all-reduce, in bytes.
-
-    Args:
-        parameters: numbers of 4 bytes.
-        n: processes in a ring.
-    """
+    """Return the bytes that each of ``n`` processes sends for one all-reduce."""
     require.count(parameters=parameters, n=n)
     return 2 * (n - 1) / n * 4 * parameters
 
@@ -186,11 +174,7 @@ def held(n: int) -> dict[str, dict[str, float]]:
 
 
 def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
-    """Show which rows the first process reads, epoch by epoch.
-
-    Args:
-        orders: by what the table should call them, the rows of each epoch.
-    """
+    """Show which rows the first process reads, epoch by epoch, by name of the order."""
     rows = [
         (name, *(", ".join(f"{row}" for row in epoch) for epoch in epochs))
         for name, epochs in orders.items()
@@ -207,12 +191,7 @@ def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
 
 
 def flips(path: Path, model: torch.nn.Module, count: int = 60) -> tuple[int, int, int]:
-    """Flip one bit of a checkpoint at a time, and see who notices.
-
-    Args:
-        path: the checkpoint, which stays as it is.
-        model: that it is of.
-        count: how many bits, at random places.
+    """Flip one bit of a checkpoint at a time, in a copy, and see who notices.
 
     Returns:
         How many ``torch.load`` noticed, how many ``load_checkpoint``, and how many of
@@ -244,11 +223,7 @@ def flips(path: Path, model: torch.nn.Module, count: int = 60) -> tuple[int, int
 
 
 def ring(numbers: Sequence[Sequence[int]]) -> list[list[list[int]]]:
-    """Return what each process holds after each step of a ring all-reduce.
-
-    Args:
-        numbers: for each of n processes, its n numbers.
-    """
+    """Return what each of n processes, with n numbers each, holds after each step."""
     n = len(numbers)
     held = [[*row] for row in numbers]
     seen = [[[*row] for row in held]]
@@ -352,11 +327,7 @@ def holds_answer() -> str:
 
 
 def gains(record: Mapping[str, Any]) -> dict[int, float]:
-    """Return how many times as fast two processes take a step as one, by batch.
-
-    Args:
-        record: of ``benchmarks/ch18/processes.py``.
-    """
+    """Return how many times as fast two processes take a step as one, by batch."""
     return {
         row["batch"]: min(row["one, wall"]) / min(row["two, wall"])
         for row in record["times"]
@@ -364,25 +335,18 @@ def gains(record: Mapping[str, Any]) -> dict[int, float]:
 
 
 def speed_said(record: Mapping[str, Any]) -> str:
-    """Return in words how much faster two processes finish.
-
-    Args:
-        record: of ``benchmarks/ch18/processes.py``.
-    """
-    found, said = gains(record), []
-    rows = {row["batch"]: row for row in record["times"]}
-    for size in (max(found), min(found)):
-        one, two = (1000 * min(rows[size][f"{n}, wall"]) for n in ("one", "two"))
-        if found[size] > 1.05:
-            words = f"two finish {found[size]:.1f} times as fast"
-        elif found[size] < 0.95:
-            words = f"two take {1 / found[size]:.1f} times as long"
-        else:
-            words = "two take about as long"
-        said.append((size, one, two, words))
-    (many, *large), (few, *small) = said
+    """Return in words how much faster two processes finish."""
+    found = gains(record)
+    few, many = min(found), max(found)
+    (one, two), (other, both) = (
+        [1000 * min(row[f"{n}, wall"]) for n in ("one", "two")]
+        for size in (many, few)
+        for row in record["times"]
+        if row["batch"] == size
+    )
     return (
-        f"With {many} sequences, a step takes one process {large[0]:.1f} ms by the "
-        f"clock and two processes {large[1]:.1f} ms: {large[2]}. "
-        f"With {few}, it's {small[0]:.1f} ms and {small[1]:.1f} ms: {small[2]}."
+        f"With {many} sequences, a step takes one process {one:.1f} ms by the clock "
+        f"and two processes {two:.1f} ms: two finish {found[many]:.1f} times as fast. "
+        f"With {few}, it's {other:.1f} ms and {both:.1f} ms: two take "
+        f"{1 / found[few]:.1f} times as long."
     )

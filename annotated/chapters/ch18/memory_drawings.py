@@ -24,7 +24,7 @@ from annotated.memory import (
 )
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import THIS
+from annotated.page.plots import THIS, plot_bars
 from annotated.page.svg import COLOURS
 
 Record = Mapping[str, Any]
@@ -55,11 +55,7 @@ def ways(options: Mapping[str, Any]) -> str:
 
 
 def timeline_figure(record: Record) -> Html:
-    """Draw memory through a step: what is predicted, by parts, and what was counted.
-
-    Args:
-        record: of ``benchmarks/ch18/memory_use.py``.
-    """
+    """Draw memory through a step: what is predicted, by parts, and what was counted."""
     told = record["timeline"]
     moments = list(told["moments"].items())
     rest = moments[0][1] | {"activations": 0, "temporary": 0}
@@ -104,34 +100,27 @@ def timeline_figure(record: Record) -> Html:
 
 
 def where_figure(record: Record) -> Html:
-    """Draw what is predicted by parts, with what was measured, for each model.
-
-    Args:
-        record: of ``benchmarks/ch18/memory_use.py``.
-    """
+    """Draw what is predicted by parts, with what was measured, for each model."""
     models = list(record["config"])
     figure, axes = plt.subplots(1, len(models), figsize=(8.6, 3.7), sharey=True)
     said, drawn = [], ({}, {"checkpointed": True}, {"precision": "mixed"})
     for ax, model in zip(axes, models, strict=True):
         rows = [r for r in record["rows"] if r["model"] == model]
         rows = [r for r in rows if r["options"] in drawn]
-        names = [ways(row["options"]) for row in rows]
-        left = [0.0] * len(rows)
-        for part, label, color, alpha in LOOKS:
-            sizes = [row["predicted"][part] / 1e6 for row in rows]
-            style = {"color": color, "alpha": alpha, "linewidth": 0}
-            ax.barh(names, sizes, 0.62, left, label=label, **style)
-            left = [a + b for a, b in zip(left, sizes, strict=True)]
+        parts = {
+            label: {ways(r["options"]): r["predicted"][part] / 1e6 for r in rows}
+            for part, label, *_ in LOOKS
+        }
+        colors = {label: (color, alpha) for _, label, color, alpha in LOOKS}
+        plot_bars(parts, ax, colors=colors, upright=False, title=model, xlabel="MB")
         for i, row in enumerate(rows):
             style = {"color": COLOURS["ink"], "linewidth": 2.2}
             ax.plot([row["resident"] / 1e6] * 2, [i - 0.42, i + 0.42], **style)
             said.append(
-                f"{model}, {names[i]}: predicted {row['total'] / 1e6:.0f}, measured "
-                f"{row['resident'] / 1e6:.0f}"
+                f"{model}, {ways(row['options'])}: predicted "
+                f"{row['total'] / 1e6:.0f}, measured {row['resident'] / 1e6:.0f}"
             )
         ax.grid(visible=False)
-        ax.set(title=model, xlabel="MB")
-    axes[0].invert_yaxis()
     figure.legend(
         *axes[0].get_legend_handles_labels(),
         loc="outside lower center",
@@ -150,11 +139,7 @@ def where_figure(record: Record) -> Html:
 
 
 def memory_said(record: Record) -> str:
-    """Return in words how far predictions were from what was measured.
-
-    Args:
-        record: of ``benchmarks/ch18/memory_use.py``.
-    """
+    """Return in words how far predictions were from what was measured."""
     counted, resident = (
         max(abs(row["off"][key]) for row in record["rows"])
         for key in ("counted", "resident")
@@ -164,7 +149,6 @@ def memory_said(record: Record) -> str:
         for row in record["rows"]
         if row["model"] == "GPT-2 small" and not row["options"].get("checkpointed")
     )
-    assert mixed > plain
     return (
         f"In {len(record['rows'])} runs, the prediction is at most {counted:.1%} from "
         f"what PyTorch's profiler counts, and at most {resident:.1%} from how far the "
@@ -179,13 +163,7 @@ def memory_said(record: Record) -> str:
 
 
 def check_kept(config: GPTConfig, batch: int, length: int) -> None:
-    """Prove that what autograd keeps is as predicted, to the byte.
-
-    Args:
-        config: of a GPT-2; the model is made on the CPU.
-        batch: sequences.
-        length: tokens in each.
-    """
+    """Prove that what autograd keeps is as predicted, to the byte."""
     tokens = torch.randint(config.vocab_size, (batch, length))
     pair = tokens, tokens.roll(-1, dims=1)
     for name, words in NAMES.items():
@@ -199,13 +177,7 @@ def check_kept(config: GPTConfig, batch: int, length: int) -> None:
 
 
 def block_table(config: GPTConfig, batch: int, length: int) -> Html:
-    """Show what autograd keeps of one block, tensor by tensor, and of them all.
-
-    Args:
-        config: of a GPT-2 with GELU.
-        batch: sequences.
-        length: tokens in each.
-    """
+    """Show what autograd keeps of one block, tensor by tensor, and of them all."""
     stream = 4 * batch * length * config.d_model
     inner = 4 * batch * length * config.d_ff
     rows = [

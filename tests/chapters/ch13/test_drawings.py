@@ -98,24 +98,6 @@ def test_a_crossing_is_where_it_stays_faster():
     assert ch13.crossing(RUNS[2:], "ours, 1", "fused", backward=False) == 4096
 
 
-def test_errors_have_to_fall_with_each_round():
-    row = {"1": 0.9, "2": 0.6, "4": 0.3}
-    run = {"length": 4096, "seconds": {"fused": 0.5, "1": 0.2, "2": 0.4, "4": 0.6}}
-    ch13.check_tradeoff([run | {"seeds": [{"8": row, "16": row}]}])
-    rising = {"1": 0.9, "2": 0.3, "4": 0.6}
-    for seeds in ([{"8": row, "16": rising}], [{"8": rising, "16": row}]):
-        with pytest.raises(AssertionError):
-            ch13.check_tradeoff([run | {"seeds": seeds}])
-
-
-def test_a_tradeoff_says_what_is_faster(capsys):
-    rows = {"8": {"1": 0.9, "2": 0.6}, "16": {"1": 0.8, "2": 0.4}}
-    run = {"length": 4096, "seconds": {"fused": 0.5, "1": 0.2, "2": 0.7}}
-    ch13.check_tradeoff([run | {"seeds": [rows, rows]}])
-    said = "at 4096: faster than the kernel with 1 rounds; errors 0.80\n"
-    assert said in capsys.readouterr().out
-
-
 def test_kept_megabytes_are_counted_once_and_without_inputs():
     x = torch.randn(500, 500, requires_grad=True)  # 1 MB
     assert ch13.kept(torch.exp, x) == 0  # it keeps its output

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
-from matplotlib import pyplot
 
 from annotated.chapters.ch18 import drawings_b as ch18b
 from annotated.checkpoints import save_checkpoint
+from tests.shown import soup
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMES = [
@@ -24,27 +23,7 @@ TIMES = [
 RECORD = {"times": TIMES}
 
 
-def soup(html):
-    return BeautifulSoup(html.text, "html.parser")
-
-
-def cells(html):
-    return [
-        [cell.text for cell in row.select("th, td")] for row in soup(html).select("tr")
-    ]
-
-
 # ---- pictures ------------------------------------------------------------------
-
-
-def test_two_halves_of_one_batch_and_one_exchange():
-    drawn = soup(ch18b.hero())
-    words = [text.text for text in drawn.select("svg text")]
-    for name in ("the whole model", "its own gradient", "the same step"):
-        assert words.count(name) == 2
-    assert words.count("all-reduce: both get the mean gradient") == 1
-    shades = [one.get("fill-opacity") for one in drawn.select("svg rect")]
-    assert shades.count("0.12") == shades.count("0.35") == 2, "rows and their process"
 
 
 def test_a_bucket_goes_when_its_layer_is_through_and_the_wire_is_free():
@@ -72,29 +51,6 @@ def test_only_the_last_bucket_is_waited_for():
     saved = waiting[4][1] - eager[4][1]
     size = early[0][1] - early[0][0]
     assert saved == 3 * size
-    dark = [one for one in drawn.select("svg rect") if one.get("fill-opacity") == "0.5"]
-    assert len(dark) == 4 + 1
-    bold = [one.text for one in drawn.select("svg text[font-weight]")]
-    assert bold[1:5] == ["4", "3", "2", "1"] and bold[6:] == ["1"]
-    names = [one.text for one in drawn.select("svg text")]
-    assert "time saved" in names and any("can't be hidden" in one for one in names)
-    assert "schematic, not measured" in drawn.select_one("figcaption").text
-
-
-def test_gains_are_drawn_by_batch(monkeypatch):
-    figures, said = [], []
-
-    def keep(figure, **words):
-        figures.append(figure)
-        said.append(words["alt"])
-
-    monkeypatch.setattr(ch18b, "show", keep)
-    ch18b.speed_figure(RECORD)
-    line = figures[0].axes[0].lines[0]
-    assert line.get_xdata().tolist() == [8, 512]
-    assert line.get_ydata().tolist() == pytest.approx([0.8, 2])
-    assert "0.8 with 8, 2.0 with 512" in said[0]
-    pyplot.close("all")
 
 
 # ---- tables --------------------------------------------------------------------
@@ -114,15 +70,6 @@ def test_bytes_of_a_ring():
 def test_what_each_process_holds():
     found = {mode: sum(parts.values()) for mode, parts in ch18b.held(4).items()}
     assert found == {"DDP": 16, "ZeRO-1": 10, "ZeRO-2": 7, "ZeRO-3, FSDP": 4}
-
-
-def test_rows_by_epoch():
-    html = ch18b.order_table({"0": [[1, 2], [3, 4]], "1": [[5, 6], [7, 8]]})
-    assert cells(html) == [
-        ["process and loop", "epoch 0", "epoch 1"],
-        ["0", "1, 2", "3, 4"],
-        ["1", "5, 6", "7, 8"],
-    ]
 
 
 # ---- damage --------------------------------------------------------------------
@@ -236,12 +183,3 @@ def test_its_question_has_an_answer():
 
 def test_how_many_times_as_fast():
     assert ch18b.gains(RECORD) == pytest.approx({8: 0.8, 512: 2})
-
-
-def test_words_on_the_times():
-    said = ch18b.speed_said(RECORD)
-    assert "512 sequences" in said and "200.0 ms" in said and "100.0 ms" in said
-    assert "two finish 2.0 times as fast" in said
-    assert "With 8, it's 8.0 ms and 10.0 ms: two take 1.2 times as long" in said
-    even = TIMES[1] | {"two, wall": [0.196]}
-    assert "two take about as long" in ch18b.speed_said({"times": [TIMES[0], even]})
