@@ -32,7 +32,7 @@ FOLDER = files("annotated") / "vendor" / "glassllm"
 
 @cache
 def reference() -> dict[str, numpy.ndarray]:
-    file = numpy.load(Path(__file__).parent / "references" / "glassllm.npz")
+    file = numpy.load(Path(__file__).parents[1] / "references" / "glassllm.npz")
     return {name: file[name] for name in file.files}
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from annotated.attention import record_attention
-from annotated.batches import reactions
+from annotated.data import reactions
 from annotated.data.datasets import DataError
 from annotated.data.reactions import (
     FILES,
@@ -225,7 +225,7 @@ def test_most_bonds_of_a_product_were_there_before():
 
 
 def reference() -> dict[str, torch.Tensor]:
-    file = numpy.load(Path(__file__).parent / "references" / "rxnmapper.npz")
+    file = numpy.load(Path(__file__).parents[1] / "references" / "rxnmapper.npz")
     return {name: torch.from_numpy(file[name]) for name in file.files}
 
 
