@@ -1,8 +1,8 @@
 """Shared code of the book "The Annotated Transformers".
 
-Ideas lie flat, one file a topic; ``recipes`` holds what pages and records train,
-``page`` what a page is made of. Nothing is re-exported: ``from annotated.attention
-import …``.
+Ideas lie flat, one file a topic: ``from annotated.attention import …``. ``data`` holds
+data sets and tokenizers, ``recipes`` what several chapters train, ``page`` what all
+pages are made of, ``chapters`` what one chapter alone uses.
 """
 
 __version__ = "0.1.0"

@@ -14,12 +14,10 @@ from torch import nn
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-# what one chapter draws is for its page alone
-DRAWN = {"drawings", "drawings_b", "drawings_c", "cost", "learning", "memory_drawings"}
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts): path
     for path in sorted((ROOT / "annotated").rglob("[!_]*.py"))
-    if "checks" not in (path.stem, path.parent.name) and path.stem not in DRAWN
+    if not {"checks", "chapters", "vendor"} & {*path.parts}  # a chapter's is its own
 }
 del FILES["annotated.notebook"]  # a name of annotated.page.notebook's, kept
 # the checks of the exercises: the rest is for those who write exercises

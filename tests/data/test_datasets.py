@@ -209,7 +209,7 @@ def test_offline_the_error_says_what_to_do(toy, cache):
     assert all(f"\n  {url}: " in said for url in dead)
     assert f"put it at {cache / 'toy' / 'toy.txt'}" in said
     assert "set ANNOTATED_DATA to a folder that holds toy/toy.txt" in said
-    assert "use the data on board (annotated.batches)" in said
+    assert "use the data on board (annotated.data)" in said
 
 
 def put(folder: Path, content: bytes) -> Path:
