@@ -6,6 +6,9 @@ PY := $(BIN)/python
 INSTALLED := .venv/.installed
 PIP := $(PY) -m pip install --disable-pip-version-check $(if $(CI),--quiet)
 PYTEST := $(PY) -m pytest -q
+# What `make test` leaves to `make test-all`; of large families it also takes a sample
+# (tests/sample.py).
+TESTS := $(PYTEST) $(if $(ANNOTATED_ALL),,-m "not slow")
 
 # One thread a process: several run side by side, and threads that wait must not spin.
 export OMP_NUM_THREADS = 1
@@ -67,6 +70,10 @@ sphinx9: executed $(SPHINX9)/.installed ## the book on plain Sphinx 9, without J
 	@PYTHONPATH=$(SPHINX9):. $(PY) -m sphinx -b html -c tools/sphinx9 --keep-going -W \
 		. _build/sphinx9
 
+.PHONY: page
+page: notebooks ## execute and build one page alone, quickly: make page NAME=13b
+	@$(PY) -m tools.page "$(NAME)"
+
 .PHONY: serve
 serve: book ## show the book on localhost and keep it up to date
 	@$(PY) -m tools.serve
@@ -86,11 +93,15 @@ executed: notebooks
 STAGES := test-lint test-in-step test-notebooks test-unit test-mutants test-exercises test-site
 
 .PHONY: test
-test: $(INSTALLED) ## lint, unit tests, every notebook, the pages in a real browser
+test: $(INSTALLED) ## 15 minutes: every notebook, unit tests, exercises, pages in a browser
 	@failed=; for stage in $(STAGES); do \
 		$(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; done; \
 	test -z "$$failed" || { echo "Failed:$$failed" >&2; exit 1; }
 	@echo "All tests passed."
+
+.PHONY: test-all
+test-all: ## everything, weekly and before a release: slow tests, every fault, every sample
+	@$(MAKE) --no-print-directory test ANNOTATED_ALL=1
 
 .PHONY: $(STAGES)
 test-lint: $(INSTALLED)
@@ -108,15 +119,15 @@ test-in-step: $(INSTALLED)
 
 test-unit: $(INSTALLED)
 	@echo "== unit tests, shapes and types checked"
-	@$(PYTEST) tests --ignore=tests/site --ignore=tests/exercises -n 2
+	@$(TESTS) tests --ignore=tests/site --ignore=tests/exercises -n 2 --dist loadscope
 
 test-mutants: $(INSTALLED)
-	@echo "== mutants: do the tests find faults? Of what changed, and a sample"
-	@$(PY) -m tests.mutants
+	@echo "== mutants: do the tests find the faults that are put into what changed?"
+	@$(PY) -m tests.mutants $(if $(ANNOTATED_ALL),--all)
 
 test-exercises: $(INSTALLED)
 	@echo "== exercises, and a class graded"
-	@$(PYTEST) tests/exercises -n 2 --dist loadfile
+	@$(TESTS) tests/exercises -n 2 --dist loadfile
 
 test-notebooks: executed
 	@$(PY) -m tools.findings --strict
@@ -124,7 +135,7 @@ test-notebooks: executed
 
 test-site: book
 	@echo "== the built pages in a browser"
-	@$(PYTEST) tests/site -n 2 --dist worksteal
+	@$(TESTS) tests/site -n 2 --dist worksteal
 
 .PHONY: look
 look: book ## every page at five widths, light and dark, touched: what is cut, too small, or moves
@@ -136,10 +147,6 @@ test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so wit
 		ANNOTATED_DEVICE=cuda $(PYTEST) --nbval-lax --nbval-cell-timeout=1800 \
 			notebooks/*.ipynb; \
 	else echo "No CUDA GPU here: nothing to test."; fi
-
-.PHONY: mutants
-mutants: $(INSTALLED) ## put every fault into the package: the tests have to find it
-	@$(PY) -m tests.mutants --all
 
 .PHONY: laboratory
 laboratory: $(INSTALLED) ## run every experiment of the laboratory in a browser, three seeds each

@@ -37,6 +37,7 @@ def links(owner: str, name: str, branch: str) -> list[str]:
         f"github.com/{here}/blob/{branch}/",
         f"github.com/{here}/tree/{branch}/",
         f"colab.research.google.com/github/{here}/blob/{branch}/",
+        f"codespaces.new/{here}",
         f"github.com/{here}",
         f"{owner}.github.io/{name}",
     ]

@@ -52,3 +52,10 @@ def run() -> dict[str, Any]:
         print(row, flush=True)
         rows.append(row)
     return {"model": MODEL, "batch": BATCH, "vocabulary": VOCAB, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    rows = record["rows"]
+    assert all(row["identical"] for row in rows)
+    assert rows[-1]["length"] == 256 and rows[-1]["times"] > 6

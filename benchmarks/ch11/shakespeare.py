@@ -35,3 +35,9 @@ def run() -> dict[str, Any]:
     training = {"batch": recipe.batch, "steps": recipe.steps, "rate": recipe.rate}
     rows = [one(seed) for seed in SEEDS]
     return {"model": recipe.model, "training": training, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    for row in record["rows"]:
+        assert row["nats"] <= 1.88 and row["cpu_seconds"] <= 180

@@ -85,3 +85,15 @@ def run() -> dict[str, Any]:
     """Train both models with every seed."""
     ways = ("attention", "average")
     return facts() | {"rows": [one(way, seed) for seed in SEEDS for way in ways]}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    bits = {(row["way"], row["seed"]): row["bits"] for row in record["rows"]}
+    counting = record["counting"]
+    for seed in range(3):
+        attention, average = bits["attention", seed], bits["average", seed]
+        assert 2.30 < attention < 2.50
+        assert attention < counting["3"] - 0.3
+        assert attention < average - 0.5
+        assert average < counting["2"] - 0.3

@@ -13,7 +13,7 @@ from typing import Any
 
 from annotated.recipes.text import seconds_by_length
 from benchmarks.ch11.text import facts, one
-from benchmarks.record import SEEDS
+from benchmarks.record import SEEDS, read
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096)
 WAYS = ("recurrent", "convolution")
@@ -26,3 +26,13 @@ def run() -> dict[str, Any]:
     }
     rows = [one(way, seed) for seed in SEEDS for way in WAYS]
     return facts() | {"lengths": LENGTHS, "seconds": seconds, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    rows = read("text")["rows"] + record["rows"]
+    bits = {(row["way"], row["seed"]): row["bits"] for row in rows}
+    for seed in SEEDS:
+        for way in WAYS:
+            assert 2.25 < bits[way, seed] < 2.60
+            assert abs(bits[way, seed] - bits["attention", seed]) < 0.2

@@ -106,3 +106,14 @@ def run() -> dict[str, Any]:
         runs.append(entry | {"to memory by 128": statistics.median(ratios)})
         print(runs[-1], flush=True)
     return {"config": CONFIG, "before": BEFORE, "rounds": ROUNDS, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    ratios = {
+        (run["way"], run["step"]): run["to memory by 128"] for run in record["runs"]
+    }
+    assert ratios["window, fused", 1] > 100
+    assert ratios["window, written out", 1] > 250
+    assert 1.5 < ratios["window, fused", 128] < 3
+    assert ratios["window, fused", 800] < 1

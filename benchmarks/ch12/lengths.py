@@ -30,3 +30,29 @@ def run() -> dict[str, Any]:
             runs.append(entry)
             print(entry, flush=True)
     return {"config": SEGMENTS, "text": library_facts(), "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    assert len(record["runs"]) == 3 * len(LENGTHS)
+    for seed in (0, 1, 2):
+        bits = {
+            (r["length"], r["mem_len"], r.get("same_length"), r.get("clamp_len")): r[
+                "bits"
+            ]
+            for r in record["runs"]
+            if r["seed"] == seed
+        }
+        trained = bits[32, 32, None, None]
+        assert bits[32, 0, None, None] > trained + 0.1
+        none = [bits[length, 0, None, None] for length in (8, 32, 256)]
+        assert none[0] > none[1] + 0.1 > none[2] + 0.2
+        assert none[2] > trained
+        long = [bits[length, 256, None, None] for length in (8, 32, 256)]
+        assert max(long) - min(long) < 0.02
+        for length, mem_len, same, clamp in bits:
+            if mem_len >= 64 and not (same or clamp):
+                assert abs(bits[length, mem_len, None, None] - trained) < 0.05
+            if same or clamp == 63:
+                plain = bits[length, mem_len, None, None]
+                assert abs(bits[length, mem_len, same, clamp] - plain) <= 0.02

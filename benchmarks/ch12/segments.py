@@ -29,6 +29,8 @@ their runs:
 
 from typing import Any
 
+import torch
+
 from annotated.chapters.ch12.segments import (
     MODELS,
     SEGMENTS,
@@ -54,3 +56,28 @@ def run() -> dict[str, Any]:
             runs.append(entry)
             print(entry, flush=True)
     return {"config": SEGMENTS, "text": library_facts(), "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    for seed in (0, 1, 2):
+        runs = {(r["kind"], r["steps"]): r for r in record["runs"] if r["seed"] == seed}
+        assert len(runs) == 6
+        xl = runs["Transformer-XL", 600]
+        alone = runs["relative, no memory", 600]
+        assert xl["bits"] < runs["vanilla", 600]["bits"] - 0.2
+        assert xl["bits"] < runs["vanilla", 1200]["bits"] - 0.02
+        assert xl["bits"] < alone["bits"] - 0.05
+        gain = torch.tensor(alone["bits by position"]) - torch.tensor(
+            xl["bits by position"]
+        )
+        assert gain[:4].mean() > 2 * gain[-16:].mean()
+        numbered = runs["numbered, with memory", 600]
+        lost = torch.tensor(numbered["bits by position"]) - torch.tensor(
+            runs["vanilla", 600]["bits by position"]
+        )
+        assert lost[0] < -0.2
+        assert lost[-16:].mean() > 0.05
+        assert numbered["bits"] > xl["bits"] + 0.1
+        longer = runs["Transformer-XL", 1200]
+        assert longer["bits"] < runs["vanilla", 1200]["bits"] - 0.1

@@ -78,3 +78,14 @@ def run() -> dict[str, Any]:
             print(entry, flush=True)
     config = {"length": LENGTH, "d_model": D, "d_ff": D_FF, "chunk_size": CHUNK}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    runs = {(run["way"], run["backward"]): run for run in record["runs"]}
+    bands = {"whole": (400, 450), "cut": (134, 200), "chunked": (20, 60)}
+    for way, (low, high) in bands.items():
+        assert low < runs[way, True]["MB"] < high
+    assert 260 < runs["whole", False]["MB"] < 300
+    assert runs["cut", False]["MB"] < 30 and runs["chunked", False]["MB"] < 30
+    assert 1.1 < runs["chunked", True]["time to whole"] < 1.5

@@ -80,3 +80,22 @@ def run() -> dict[str, Any]:
     config = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "depth": DEPTH}
     config |= {"length": LENGTH, "chunk": CHUNK, "rounds": 2}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    runs = record["runs"]
+    for dtype, low, high in (("float32", 0, 1e-4), ("bfloat16", 0.003, 0.03)):
+        of_dtype = [run for run in runs if run["dtype"] == dtype]
+        assert all("refused" in r for r in of_dtype if r["backward"] == "new maps")
+        kept, again = (
+            [run for run in of_dtype if run["backward"] == name]
+            for name in ("kept", "hashed again")
+        )
+        assert len(kept) == len(again) == 3
+        for one, other in zip(kept, again, strict=True):
+            assert low <= one["changed buckets"] <= high
+            if dtype == "bfloat16":
+                assert other["error"] > 3 * one["error"]
+            else:
+                assert one["error"] < 1e-6

@@ -83,3 +83,16 @@ def run() -> dict[str, Any]:
             print(entry, flush=True)
     config = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "length": LENGTH}
     return {"config": config, "seeds": SEEDS, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    runs = record["runs"]
+    first = {run["dtype"]: run["input"] for run in runs if run["depth"] == 1}
+    for run in runs:
+        dtype = getattr(torch, run["dtype"])
+        assert run["input, seeds"] and first[run["dtype"]] < torch.finfo(dtype).eps
+        assert run["input"] < 100 * first[run["dtype"]]
+        assert run["raises"] == 0
+        if dtype != torch.float64:
+            assert run["gradients"] <= 2 * run["stored gradients from exact"]

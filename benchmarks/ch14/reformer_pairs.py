@@ -42,3 +42,13 @@ def run() -> dict[str, Any]:
         runs[-1]["seconds"] = time.process_time() - began
         print(runs[-1], flush=True)
     return {"text": library_facts(), "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    cut, long = record["runs"]
+    assert 3.2 < long["bits"] < 3.8 and 3.17 < cut["bits"] < 3.57
+    assert long["bits"] - cut["bits"] > 0.15  # the window costs bits, not hashing
+    for run, length in ((cut, 64), (long, 16_384)):
+        assert run["window"] == length and run["in a row"] == 16_384
+        assert (run["steps"], run["seed"], run["characters"]) == (100, 0, 1_638_400)

@@ -64,3 +64,14 @@ def run() -> dict[str, Any]:
         runs[-1]["seconds"] = time.process_time() - began
         print(runs[-1], flush=True)
     return {"text": library_facts(), "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    long, cut, *short = record["runs"]
+    expected = (3.68, 3.17, 3.46, 2.38)
+    for run, bits in zip((long, *short), expected, strict=True):
+        assert abs(run["bits"] - bits) < 0.1
+    assert 3.0 < cut["bits"] < 3.8
+    assert [run["steps"] for run in (long, cut, *short)] == [100] * 4 + [1600]
+    assert long["characters"] == cut["characters"] == short[0]["characters"]

@@ -99,3 +99,21 @@ def run() -> dict[str, Any]:
     for entry in runs:
         entry["perplexity"] = exp(entry["bits"] * log(2))
     return {"text": library_facts(), "runs": runs, "one step": peaks}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    made = record
+    bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}
+    assert all(3.4 < bits[attention] < 4.2 for attention in ("LSH", "all"))
+    assert bits["LSH"] <= bits["all"] + 0.1
+    assert bits["GPT"] < min(bits["LSH"], bits["all"])
+    peaks = {
+        (r["attention"], r["layers"], r["forget"]): r["MB"] for r in made["one step"]
+    }
+    for attention in ("LSH", "all"):
+        few, many = (
+            peaks[attention, layers, False] / peaks[attention, layers, True]
+            for layers in (2, 8)
+        )
+        assert 1.1 < few < 1.5 and many > 2

@@ -190,3 +190,22 @@ def run() -> dict[str, Any]:
             "LSH attention": seconds(WITH_LSH),
         },
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    costs = record
+    slopes = costs["memory"]["MB per layer"]
+    for kind in ("full attention", "LSH attention"):
+        ours = slopes[f"{kind}: reversible"]
+        assert ours <= 21 and ours < slopes[f"{kind}: stored"] / 4
+    assert slopes["full attention: checkpointed"] <= 15
+    times = costs["time, depth 16"]
+    for kind, low, high in (("full", 1.2, 1.35), ("LSH", 1.25, 1.42)):
+        _, middle, _ = times[f"{kind} attention"]["ratios to stored"]["reversible"]
+        assert low <= middle <= high
+    assert costs["gradients"]["torch.float64"]["relative error"] < 1e-6
+    assert costs["gradients"]["torch.float32"]["relative error"] < 1e-6
+    assert max(costs["memory"]["one peak three times"]) < 1.01 * min(
+        costs["memory"]["one peak three times"]
+    )

@@ -30,3 +30,11 @@ def run() -> dict[str, Any]:
             runs[-1]["MB"] = round(megabytes, 2)
         print(way, slopes[way], flush=True)
     return {"length": LENGTH, "peaks": runs, "MB per layer": slopes}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    slopes = record["MB per layer"]
+    assert 95 < slopes["stored"] < 107
+    assert 15 < slopes["checkpointed"] < 18.5
+    assert 3 < slopes["reversible"] <= 4

@@ -68,3 +68,13 @@ def run() -> dict[str, Any]:
     }
     parameters = sum(p.numel() for p in model.parameters())
     return {"parameters": parameters, "runs": runs, "mean bits": means}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    made = record
+    for seed in (0, 1, 2):
+        bits = {r["way"]: r["bits"] for r in made["runs"] if r["seed"] == seed}
+        assert all(2.4 < of_way < 3 for of_way in bits.values())
+    two, one = (made["mean bits"][way] for way in ("two streams", "one stream"))
+    assert abs(two - one) < 0.1

@@ -23,7 +23,7 @@
 # %%
 AFTER = {
     "start": {"at": 0.45, "suddenly": 0.35, "all": 0.20},
-    "at": {"once": 0.55, "first": 0.45},
+    "at": {"once": 0.54, "first": 0.46},
     "suddenly": {"end": 0.90, "at": 0.10},
     "all": {"at": 1.0},
     "once": {"end": 1.0},

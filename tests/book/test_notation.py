@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -64,41 +65,48 @@ def identifiers(tree: ast.AST) -> set[str]:
     return found
 
 
-USED = {path.name: axes_of(ast.parse(path.read_text("utf-8"))) for path in MODULES}
-DESCRIBED = {
-    path.name: docstring_shapes(ast.parse(path.read_text("utf-8"))) for path in MODULES
-}
-ALL_USED = set().union(*USED.values())
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def used() -> set[str]:
+    return set().union(*(axes_of(tree(path)) for path in MODULES))
+
+
+@cache
+def names() -> set[str]:
+    return set().union(*(identifiers(tree(path)) for path in MODULES + CHAPTERS))
+
+
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 
 
 def test_the_module_has_axes_to_compare_with():
-    assert {"b", "t", "s"} <= ALL_USED
-    assert {"b", "t", "s"} <= set().union(*DESCRIBED.values())
+    assert {"b", "t", "s"} <= used()
+    described = (docstring_shapes(tree(path)) for path in MODULES)
+    assert {"b", "t", "s"} <= set().union(*described)
 
 
-@pytest.mark.parametrize("module", USED)
-def test_every_axis_of_a_signature_is_on_the_page(module):
-    unknown = USED[module] - set(LETTERS) - WITHOUT_LETTER
-    assert unknown == set(), f"give these axes of {module} a row in book/notation.md"
-
-
-@pytest.mark.parametrize("module", DESCRIBED)
-def test_every_letter_of_a_shape_in_a_docstring_is_on_the_page(module):
-    unknown = DESCRIBED[module] - set(LETTERS)
-    assert unknown == set(), f"give these axes of {module} a row in book/notation.md"
+@each_module
+def test_every_axis_of_a_module_is_on_the_page(path):
+    """Those of its signatures and of the shapes in its docstrings."""
+    unknown = axes_of(tree(path)) - WITHOUT_LETTER | docstring_shapes(tree(path))
+    assert unknown <= set(LETTERS), "give these axes a row in book/notation.md"
 
 
 @pytest.mark.parametrize("letter", LETTERS)
 def test_every_letter_of_the_page_is_in_use_or_marked_for_later(letter):
     later = PLANNED.fullmatch(LETTERS[letter][4])
-    if letter in ALL_USED:
+    if letter in used():
         assert not later, f"{letter} is in use: link to where it is first defined"
     else:
         assert later, f"{letter} is in no signature: mark it `from chapter … on`"
 
 
 def test_every_mark_of_the_page_is_in_use():
-    assert WITHOUT_LETTER <= ALL_USED
+    assert WITHOUT_LETTER <= used()
 
 
 def test_a_letter_lives_once():
@@ -127,11 +135,8 @@ def test_shapes_hold_only_known_letters(row):
 
 @pytest.mark.parametrize("row", SYMBOLS[1:], ids=lambda row: row[0])
 def test_every_name_of_the_page_is_in_the_code(row):
-    known = set().union(
-        *(identifiers(ast.parse(p.read_text("utf-8"))) for p in MODULES + CHAPTERS)
-    )
-    names = re.findall(r"`(\w+)`", row[1])
-    assert names and set(names) <= known
+    named = re.findall(r"`(\w+)`", row[1])
+    assert named and set(named) <= names()
 
 
 @pytest.mark.parametrize("row", AXES[1:] + SYMBOLS[1:], ids=lambda row: row[1])

@@ -51,19 +51,6 @@ def written() -> list[int]:
     return [number for number in CHAPTERS if chapter_source(number).exists()]
 
 
-def covered_in(source: str, wanted: str) -> dict[str, set[int]]:
-    """Chapters with a section for each row whose key begins with `wanted`."""
-    return {
-        row["key"]: {
-            sources.chapter_of(part)
-            for part in row["covered"]
-            if not sources.is_planned(part)
-        }
-        for row in ROWS[source]
-        if re.fullmatch(rf"{re.escape(wanted)}(\.\d+)*", row["key"])
-    }
-
-
 @pytest.mark.parametrize("key", HEADINGS)
 def test_every_section_of_a_source_has_one_row(key):
     number, digest = HEADINGS[key]
@@ -77,12 +64,6 @@ def test_every_section_of_a_source_has_one_row(key):
 
 def test_there_are_five_sources_in_order():
     assert list(ROWS) == list(HEADINGS)
-
-
-def test_the_two_sections_4_4_of_s2_are_told_apart():
-    keys = [row["key"] for row in ROWS["S2"]]
-    assert keys.index("4.4a") < keys.index("4") < keys.index("4.4b")
-    assert "4.4" not in keys
 
 
 @pytest.mark.parametrize("source", ROWS)
@@ -137,26 +118,6 @@ def test_a_written_chapter_is_no_longer_planned():
         if sources.is_planned(part) and sources.chapter_of(part) in written()
     ]
     assert late == []
-
-
-@pytest.mark.parametrize(
-    ("source", "section", "chapter"),
-    [
-        ("S4", "2", 1),  # Seq2seq
-        ("S4", "3", 1),  # Attention
-        ("S2", "5.1", 1),
-        ("S2", "5.2", 1),  # its teacher forcing
-        ("S2", "1", 2),
-        ("S2", "2", 2),
-        ("S2", "3", 2),
-    ],
-)
-def test_chapters_1_and_2_cover_what_they_follow(source, section, chapter):
-    found = covered_in(source, section)
-    later = ("3.4.3", "3.5")  # of S2: for chapter 3
-    found = {k: v for k, v in found.items() if not k.startswith(later)}
-    assert found
-    assert {key for key, where in found.items() if chapter not in where} == set()
 
 
 def test_the_page_shows_every_source_and_says_what_it_is():

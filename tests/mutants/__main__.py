@@ -4,18 +4,19 @@ The faults of a module stand in ``faults/<module>.py`` under the function that t
 in: a text of the function, what replaces it, and what is wrong then. Each should be one
 that a person could make, and that a reader would suffer from.
 
-Without arguments: the faults of functions that are not as they were when ``--all``, or
-their name, last found theirs (``found.json``: hashes of their text, their faults and
-their tests), and a sample of the others, another for each commit.
+Without arguments: the faults of what this branch changes, uncommitted edits included.
+Those are the faults of a function whose text differs from where the branch left main,
+or whose table of faults or tests do. Sixty at most; ``--all`` tries every fault.
 """
 
 import argparse
-import hashlib
-import json
+import io
 import os
-import subprocess
 import sys
-from collections import defaultdict
+import tarfile
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
 
 from tests.mutants.run import (
     ROOT,
@@ -29,65 +30,56 @@ from tests.mutants.run import (
     things,
     without_a_fault,
 )
+from tests.sample import base, git
 
-FOUND = ROOT / "tests" / "mutants" / "found.json"
-ONE_IN = 8
-
-
-def digest(*texts: str) -> str:
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
+AT_MOST = 60
 
 
-def key_of(fault: Fault) -> str:
-    """The function that a fault is in."""
-    return f"{fault.module}.{fault.owner}"
-
-
-def fingerprints(table: list[Fault]) -> dict[str, str]:
-    """Return for each function a hash of its text, its faults and its tests."""
+def state(module: str, root: Path) -> dict[str, tuple]:
+    """Return, for each function, what decides whether its faults are found."""
+    path = root / "annotated" / f"{module}.py"
+    tests = tuple(map(read, files_of_tests(module, root)))
     owners = defaultdict(list)
-    for fault in table:
-        owners[key_of(fault)].append(fault)
-    found = {}
-    for key, several in sorted(owners.items()):
-        module, owner = several[0].module, several[0].owner
-        path = ROOT / "annotated" / f"{module}.py"
-        text = source(path, owner) if owner in things(path) else ""
-        tests = [read(file) for file in files_of_tests(module)]
-        found[key] = digest(text, repr(several), *tests)
-    return found
+    for fault in faults(module, root):
+        owners[fault.owner].append(fault)
+    return {
+        owner: (source(path, owner) if owner in things(path) else "", several, tests)
+        for owner, several in owners.items()
+    }
 
 
-def commit() -> str:
-    """Return the commit's name; empty where git knows none."""
-    command = ["git", "rev-parse", "HEAD"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
-
-
-def in_sample(fault: Fault, seed: str) -> bool:
-    return int(digest(seed, fault.name), 16) % ONE_IN == 0
+def changed(commit: str) -> list[Fault]:
+    """Return the faults of all that differs from a commit, a function's first first."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = git("archive", commit, "annotated", "tests")
+        tarfile.open(fileobj=io.BytesIO(files)).extractall(folder, filter="data")
+        for module in modules():
+            before, now = state(module, Path(folder)), state(module, ROOT)
+            for owner in now:
+                if now[owner] != before.get(owner):
+                    found += enumerate(now[owner][1])
+    return [fault for _, fault in sorted(found, key=lambda place: place[0])]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("names", nargs="*", help="only faults whose name begins so")
-    parser.add_argument("--all", action="store_true", help="all, and remember them")
+    parser.add_argument("--all", action="store_true", help="all that there are")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--verbose", action="store_true", help="say what found each")
     given = parser.parse_args()
 
-    whole = table = [fault for module in modules() for fault in faults(module)]
-    known = json.loads(read(FOUND)) if FOUND.exists() else {}
+    table = [fault for module in modules() for fault in faults(module)]
     if given.names:
-        table = [fault for fault in whole if fault.name.startswith(tuple(given.names))]
+        table = [fault for fault in table if fault.name.startswith(tuple(given.names))]
     elif not given.all:
-        now, seed = fingerprints(whole), commit()
-        changed = {key for key in now if now[key] != known.get(key)}
-        table = [
-            fault
-            for fault in whole
-            if key_of(fault) in changed or in_sample(fault, seed)
-        ]
+        table = changed(base()) if base() else []
+        print(f"Compared with {base()[:8] or 'nothing: git knows no commit before'}")
+        left = Counter(f"{fault.module}.{fault.owner}" for fault in table[AT_MOST:])
+        table = table[:AT_MOST]
+        if left:
+            print(f"Left to test-all: {left.total()} faults of {', '.join(left)}")
 
     failed, telling, seconds = [], defaultdict(set), 0.0
     for result in run(table, given.jobs):
@@ -106,18 +98,9 @@ def main() -> int:
             unsound += 1
             print(f"{module}: without any fault its tests fail too\n    {trouble}")
 
-    if (given.all or given.names) and not unsound:
-        lost = {key_of(fault) for fault in failed}
-        # a name can stand for some of a function's faults
-        untried = {key_of(fault) for fault in whole if fault not in table}
-        now = fingerprints(whole)
-        kept = {key: known[key] for key in now.keys() & known.keys() & untried - lost}
-        kept |= {key: now[key] for key in now.keys() - untried - lost}
-        text = json.dumps(kept, indent=0, sort_keys=True)
-        FOUND.write_text(text + "\n", encoding="utf-8")
     found = len(table) - len(failed)
     print(
-        f"{found} of {len(table)} faults found ({len(whole)} in all), "
+        f"{found} of {len(table)} faults found, "
         f"{seconds / max(len(table), 1):.2f} CPU seconds each"
     )
     return bool(failed or unsound)

@@ -1,7 +1,6 @@
 """The runner of mutants: it says which faults the tests do not find, and why."""
 
 import ast
-import json
 import re
 import shutil
 import subprocess
@@ -9,8 +8,7 @@ import sys
 
 import pytest
 
-from tests.mutants.__main__ import in_sample
-from tests.mutants.run import ROOT, Fault, faults, modules
+from tests.mutants.run import ROOT, faults, modules
 
 MODULE = '''\
 LIMIT = 3
@@ -46,15 +44,15 @@ def mutants(tmp_path):
     """A package of one module, and a function that runs the mutants given on it."""
     folder = tmp_path / "tests" / "mutants"
     (folder / "faults").mkdir(parents=True)
-    for name in ("run.py", "__main__.py"):
-        shutil.copy(ROOT / "tests" / "mutants" / name, folder)
+    for name in ("sample.py", "mutants/run.py", "mutants/__main__.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests" / name)
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     (tmp_path / "annotated").mkdir()
     (tmp_path / "annotated" / "__init__.py").touch()
     (tmp_path / "annotated" / "tiny.py").write_text(MODULE)
     (tmp_path / "tests" / "test_tiny.py").write_text(TESTS)
 
-    def run(table, *options, seconds=60):
+    def run(table, options=("--all",), seconds=60):
         (folder / "faults" / "tiny.py").write_text(f"FAULTS = {table!r}")
         code = (
             "from tests.mutants import run; from tests.mutants.__main__ import main;"
@@ -118,35 +116,76 @@ def test_a_run_on_another_copy_proves_nothing(mutants):
     assert "the tests ran on something else than the copy" in said
 
 
-def test_what_changed_is_run_and_a_sample_of_the_rest(mutants):
-    reasons = [str(i) for i in range(40)]
-    wrong = [("number / 2", f"{reason} + 4", reason) for reason in reasons]
-    table = {"half": wrong, "count": [("<", "<=", "one more")]}
-    assert "41 of 41" in mutants(table, "--all")[1]
-    ran = int(mutants(table)[1].split(" of ")[0])
-    assert 0 < ran < 20
-    module = mutants.folder / "annotated" / "tiny.py"
-    module.write_text(MODULE.replace("n = 0", "n = int()"))
-    assert f"{ran + 1} of {ran + 1}" in mutants(table)[1]
+# ---- which are tried -----------------------------------------------------------
 
 
-def test_what_a_name_finds_is_remembered(mutants):
-    table = {"half": [FOUND, ("2", "1", "whole")], "count": [("<", "<=", "one more")]}
-    assert "2 of 2" in mutants(table, "tiny.half")[1]
-    assert "1 of 1" in mutants(table, "tiny.count: one")[1]
-    found = mutants.folder / "tests" / "mutants" / "found.json"
-    assert json.loads(found.read_text()).keys() == {"tiny.half", "tiny.count"}
-    assert "1 of 1" in mutants(table, "tiny.half: whole")[1]  # not all of its faults
-    assert json.loads(found.read_text()).keys() == {"tiny.half", "tiny.count"}
-    table["half"].append(("2", "2.0", "the same"))
-    assert "2 of 3" in mutants(table, "tiny.half")[1]
-    assert json.loads(found.read_text()).keys() == {"tiny.count"}
+@pytest.fixture
+def repository(mutants):
+    """The package under git, on a branch: a function that runs git there."""
+
+    def git(*arguments):
+        who = ("-c", "user.name=A", "-c", "user.email=a@b")
+        subprocess.run(["git", *who, *arguments], cwd=mutants.folder, check=True)
+
+    table = mutants.folder / "tests" / "mutants" / "faults" / "tiny.py"
+    table.write_text(f"FAULTS = {TABLE!r}")
+    git("init", "--quiet", "--initial-branch=main")
+    commit(git)
+    git("checkout", "--quiet", "-b", "work")
+    git("commit", "--quiet", "--allow-empty", "--message=begin")
+    return git
 
 
-def test_in_time_every_fault_is_in_a_sample():
-    fault = Fault("masks", "causal_mask", "old", "new", "inverted")
-    samples = sum(in_sample(fault, seed=str(commit)) for commit in range(800))
-    assert 70 < samples < 130
+TABLE = {"half": [FOUND], "count": [("<", "<=", "one more"), ("0", "3", "from 3")]}
+
+
+def commit(git):
+    git("add", "--all")
+    git("commit", "--quiet", "--message=a step")
+
+
+def edit(mutants, name, old, new):
+    path = mutants.folder / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "tried"),
+    [
+        ("pyproject.toml", "pytest", "other", 0),
+        ("annotated/tiny.py", "LIMIT = 3", "LIMIT = 4", 0),
+        ("annotated/tiny.py", "return number / 2", "return (number / 2)", 1),
+        ("annotated/tiny.py", "n = 0", "n = +0", 2),
+        ("tests/test_tiny.py", "half(6) == 3", "half(8) == 4", 3),
+    ],
+)
+def test_what_the_branch_changes_is_tried(mutants, repository, name, old, new, tried):
+    edit(mutants, name, old, new)
+    assert f"{tried} of {tried} faults found" in mutants(TABLE, ())[1]
+    commit(repository)
+    repository("checkout", "--quiet", "-B", "main")  # landed: the last commit counts
+    assert f"{tried} of {tried} faults found" in mutants(TABLE, ())[1]
+
+
+def test_a_fault_that_is_new_is_tried(mutants, repository):
+    more = {**TABLE, "half": [FOUND, ("2", "1", "whole")]}
+    assert "2 of 2 faults found" in mutants(more, ())[1]
+
+
+def test_of_many_sixty_are_tried_of_each_function_the_first_and_the_rest_named(
+    mutants, repository
+):
+    wrong = [("number / 2", f"{i} + 4", str(i)) for i in range(70)]
+    status, said = mutants({**TABLE, "half": wrong}, ())
+    assert status == 0 and "60 of 60 faults found" in said
+    assert "Left to test-all: 10 faults of tiny.half\n" in said
+
+
+def test_without_a_history_there_is_nothing_to_compare_with(mutants):
+    status, said = mutants(TABLE, ())
+    assert status == 0 and "Compared with nothing" in said
+    assert "0 of 0 faults found" in said
 
 
 # ---- the tables --------------------------------------------------------------

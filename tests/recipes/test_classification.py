@@ -72,6 +72,7 @@ def test_answers_are_a_row_for_each_text():
         answers_of([{"x"}, {"z"}], ("x", "y"))
 
 
+@pytest.mark.slow
 def test_functions_and_their_disguise():
     open_, hidden = functions_task(), functions_task(disguise=True)
     assert open_.labels == hidden.labels == LABELS
@@ -233,6 +234,7 @@ def test_batches_hold_every_text_once_and_follow_the_seed():
         list(labelled_batches(task, 0, 5))
 
 
+@pytest.mark.slow
 def test_batches_hold_texts_of_about_one_length():
     task = functions_task()
     batches = list(labelled_batches(task, 32, 40))
@@ -240,6 +242,7 @@ def test_batches_hold_texts_of_about_one_length():
     assert padding < 0.3 * sum(ids.numel() for ids, _ in batches)
 
 
+@pytest.mark.slow
 def test_a_disguise_is_new_each_time():
     task = functions_task(disguise=True)
     few = task._replace(
@@ -284,6 +287,7 @@ def test_a_model_learns_and_keeps_the_order_of_texts():
     )
 
 
+@pytest.mark.slow
 def test_order_is_learned_with_positions_alone():
     task = order_task()
     right = {}

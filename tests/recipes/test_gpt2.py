@@ -36,6 +36,7 @@ def test_a_tokenizer_has_all_bytes_and_no_more_than_there_are(size):
         short_tokenizer(size)
 
 
+@pytest.mark.slow
 def test_the_text_is_the_librarys():
     tokenizer = short_tokenizer()
     text, whole = token_text(tokenizer), standard_library("validation")

@@ -9,6 +9,8 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tools import page
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "notebooks/src/01_tiny.py"
 TARGET = "notebooks/01_tiny.ipynb"
@@ -75,6 +77,7 @@ def without_chance(notebook):
     return outputs
 
 
+@pytest.mark.slow
 def test_what_nbval_executed_is_kept_as_nbclient_would_have_it(workshop):
     cells = [new_code_cell(source) for source in CELLS.split("\n\n")]
     cells[-1].metadata.tags = ["raises-exception"]
@@ -107,6 +110,7 @@ FAULTS = {  # notebook: its fault in place of `first = 1`, and what is said abou
 }
 
 
+@pytest.mark.slow
 def test_a_notebook_that_fails_is_not_kept_and_hides_no_other(workshop):
     for stem, (fault, _) in FAULTS.items():
         source = f"notebooks/src/{stem}.py"
@@ -147,7 +151,7 @@ def press(workshop):
     static.mkdir(exist_ok=True)
     shutil.copy(ROOT / "annotated/page/static/tokens.css", static)
     workshop.write("book/intro.md", "# Tiny\n\nAll is well {cite}`one`.\n")
-    workshop.write("book/references.md", "# References\n\n```{bibliography}\n```\n")
+    workshop.write("book/bibliography.md", "# References\n\n```{bibliography}\n```\n")
     workshop.write(
         "book/references.bib",
         "@book{one, title={One}, author={Doe, Jo}, year={1}, publisher={Us}}\n",
@@ -155,7 +159,7 @@ def press(workshop):
     workshop.write(
         "_toc.yml",
         "format: jb-book\nroot: book/intro\nchapters:\n"
-        "  - file: notebooks/01_tiny\n  - file: book/references\n",
+        "  - file: notebooks/01_tiny\n  - file: book/bibliography\n",
     )
     return workshop
 
@@ -165,6 +169,7 @@ def build(book, *arguments):
     return book.run("make", "-o", ".venv/.installed", "book", *arguments)
 
 
+@pytest.mark.slow
 def test_fails_while_anything_is_broken_and_then_shows_what_was_executed(press):
     faults = {
         "two": ("book/intro.md", "`one`", "`two`"),
@@ -180,8 +185,8 @@ def test_fails_while_anything_is_broken_and_then_shows_what_was_executed(press):
         warnings = [line for line in failed.stdout.splitlines() if "WARNING" in line]
         for broken in faults:
             assert any(broken in line for line in warnings), f"{broken}: no warning"
-    page = "_build/html/notebooks/01_tiny.html"
-    assert "<span></span>42\n" in press.read(page)
+    built = "_build/html/notebooks/01_tiny.html"
+    assert "<span></span>42\n" in press.read(built)
     assert executions(press) == 1
 
     for name, sound, broken in faults.values():
@@ -189,10 +194,28 @@ def test_fails_while_anything_is_broken_and_then_shows_what_was_executed(press):
     press.replace("annotated/answer.py", "41", "6")
     again = build(press, "STRICT=")
     assert again.returncode == 0, again.stdout
-    assert "<span></span>7\n" in press.read(page)
+    assert "<span></span>7\n" in press.read(built)
     assert executions(press) == 2
 
     press.replace("annotated/answer.py", "6", "7")
     stale = press.run(f"{sys.prefix}/bin/jupyter-book", "build", ".", "--all")
     assert stale.returncode != 0
     assert "notebooks/01_tiny: not executed as it is now" in stale.stdout
+
+
+@pytest.mark.slow
+def test_one_page_is_built_without_the_others(press):
+    press.tool("notebooks")
+    press.write("notebooks/02_broken.ipynb", "{}")
+    done = press.run(".venv/bin/python", "-m", "tools.page", "01")
+    assert done.returncode == 0, done.stdout
+    built = done.stdout.splitlines()[-1].removeprefix("The page: ")
+    assert "<span></span>42\n" in press.read(built)
+
+
+@pytest.mark.parametrize("name", ["", "1", "19"])
+def test_a_name_that_begins_no_notebook_is_refused(capsys, name):
+    assert page.main([name]) == 1
+    assert f"NAME must begin a notebook, as 02 or 13b, got {name!r}" in (
+        capsys.readouterr().err
+    )

@@ -129,6 +129,7 @@ def test_what_differs_is_listed_and_the_book_goes_on_but_the_test_fails(workshop
     assert (built.returncode, tested.returncode) == (0, 1)
 
 
+@pytest.mark.slow
 def test_what_holds_and_is_recorded_passes(workshop):
     record(workshop, MACHINES, OTHERS)
     show(workshop, FINDING)
@@ -137,6 +138,7 @@ def test_what_holds_and_is_recorded_passes(workshop):
     assert passed.stdout.startswith("1 findings about trained models; 0 differ")
 
 
+@pytest.mark.slow
 def test_a_name_belongs_to_its_page_and_stands_there_once(workshop):
     show(workshop, FINDING)
     show(workshop, FINDING)

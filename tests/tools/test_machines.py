@@ -55,6 +55,7 @@ def sweep(page, *names):
     return page.tool("machines", "--machines", *names)
 
 
+@pytest.mark.slow
 def test_each_machine_finds_its_own_and_runs_once(page):
     first = sweep(page, "noise-1", "noise-2", "plain")
     assert "3 runs" in first.stdout, first.stdout
@@ -81,6 +82,7 @@ def test_colab_is_made_anew_for_a_process_and_not_for_a_notebook(monkeypatch, tm
     assert (found, made) == ([tmp_path, tmp_path], ["one"])
 
 
+@pytest.mark.slow
 def test_a_machine_is_the_same_each_time(page):
     sweep(page, "noise-1")
     first = recorded(page)["findings"]
@@ -89,6 +91,7 @@ def test_a_machine_is_the_same_each_time(page):
     assert recorded(page)["findings"] == first
 
 
+@pytest.mark.slow
 def test_a_false_assertion_is_noted_and_an_error_ends_the_run(page):
     said = sweep(page, "noise-1")
     assert said.returncode == 1
@@ -101,12 +104,14 @@ def test_a_false_assertion_is_noted_and_an_error_ends_the_run(page):
     assert recorded(page) == before  # what a stopped run found is no record
 
 
+@pytest.mark.slow
 def test_other_machines_are_tried_without_a_record(page):
     said = page.tool("machines", "--noise", "901-902")
     assert "01_tiny on noise-902: 1 findings" in said.stdout
     assert not (page.root / "book/results/findings").exists()
 
 
+@pytest.mark.slow
 def test_ci_runs_what_has_changed_on_one_machine(page):
     def machine():
         return re.search(

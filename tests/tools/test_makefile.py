@@ -49,6 +49,9 @@ def test_a_failing_stage_does_not_hide_the_later_ones(folder):
         assert re.search(rf"^ran .*{ran}", failed.stdout, re.M), ran
     assert "\nFailed: test-lint test-in-step test-notebooks " in failed.stdout
     assert "All tests passed" not in failed.stdout
+    assert "-m not slow" in failed.stdout and "tests.mutants --all" not in failed.stdout
+    everything = folder.run("make", "test-all").stdout
+    assert "not slow" not in everything and "tests.mutants --all" in everything
 
 
 def test_when_all_stages_pass_it_says_so(folder):

@@ -11,6 +11,7 @@ PROSE = """\
 <https://colab.research.google.com/github/annotated-transformers/\
 annotated-transformers/blob/main/notebooks/01_tiny.ipynb>,
 <https://annotated-transformers.github.io/annotated-transformers/book/intro.html>,
+<https://codespaces.new/annotated-transformers/annotated-transformers>,
 `git clone {url}.git`. Not ours: {url}-2, https://github.com/harvardnlp/annotated-transformer
 """
 
@@ -34,6 +35,7 @@ def test_every_link_follows_and_nothing_else_does(linked):
         text = linked.read(name)
         assert f"[source]({NEW}/blob/next/annotated/masks.py)" in text
         assert "com/github/some-school/attention.book/blob/next/notebooks/01" in text
+        assert "<https://codespaces.new/some-school/attention.book>" in text
         assert "<https://some-school.github.io/attention.book/book/intro" in text
         assert f"git clone {NEW}.git" in text
         assert f"Not ours: {OLD}-2, https://github.com/harvardnlp/" in text

@@ -169,6 +169,7 @@ def test_shades_are_shares_of_the_largest_score():
     assert max(across) < 350 - 11 * 7.8, "wrapped"
 
 
+@pytest.mark.slow
 def test_examples_are_right_and_short():
     from annotated.recipes.classification import functions_task
 

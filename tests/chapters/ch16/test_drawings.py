@@ -250,6 +250,7 @@ def test_gelu_is_drawn_with_its_dip():
     assert "dips to -0.17" in ch16.gelu_figure().text
 
 
+@pytest.mark.slow
 def test_the_stream_grows_only_without_the_factor(capsys):
     figure, ends = ch16.stream_figure()
     ch16.check_ends(ends)

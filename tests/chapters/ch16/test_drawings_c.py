@@ -215,6 +215,7 @@ def shown(model, drafts):
     return soup(ch16c.steps_explorer(model, drafts, shares))
 
 
+@pytest.mark.slow
 def test_the_explorer_is_checked_against_the_module(shown, model, drafts):
     checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
     data = json.loads(shown.select_one(".annotated-explorer-data").text)
@@ -245,6 +246,7 @@ def test_the_explorer_is_checked_against_the_module(shown, model, drafts):
     assert len(checks) >= 25
 
 
+@pytest.mark.slow
 def test_every_run_writes_as_many_tokens(shown):
     data = json.loads(shown.select_one(".annotated-explorer-data").text)
     most = 0

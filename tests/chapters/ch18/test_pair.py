@@ -13,12 +13,14 @@ def found():
     return pair.two_processes()
 
 
+@pytest.mark.slow
 def test_means_and_tokens(found):
     assert found["mean of means"] == pytest.approx(-8, rel=1e-5)
     assert found["by tokens"] == pytest.approx(-11.2, rel=1e-5)
     assert found["parameters after"] == pytest.approx(0.112, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_bytes_of_two_batches(found):
     assert found["parameters"] == 64 * 256 + 256 + 256 * 64 + 64
     assert found["the last alone"] == 4 * found["parameters"]
@@ -26,12 +28,14 @@ def test_bytes_of_two_batches(found):
     assert 0 <= found["gap"] < 1e-5
 
 
+@pytest.mark.slow
 def test_the_longer_one_joins_or_waits(found):
     assert found["joined"]["divided by all"] == [-4, -4, -2]
     assert found["joined"]["by those left"] == [-4, -4, -4]
     assert "Timed out waiting 2000ms" in found["waits"]
 
 
+@pytest.mark.slow
 def test_copies_drift_apart_behind_a_reentrant_checkpoint(found):
     one, other = found["checkpointed"]["reentrant"]
     assert one != pytest.approx(other, rel=0.1)
@@ -39,6 +43,7 @@ def test_copies_drift_apart_behind_a_reentrant_checkpoint(found):
     assert one == other
 
 
+@pytest.mark.slow
 def test_weights_that_a_step_does_not_use(found):
     assert all(name.startswith("module.") for name in found["unused"]["names"])
     assert found["unused"]["by default"] == 2  # the step after
@@ -55,6 +60,7 @@ def test_without_processes_the_record_speaks(monkeypatch, capsys):
     assert "can't be started here" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_script_ends_alike_in_one_process_and_in_two(capfd):
     one, two = pair.script(1), pair.script(2)
     (alone,), (first, second) = one["weights"], two["weights"]
