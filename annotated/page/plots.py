@@ -4,7 +4,7 @@ Colours are those of ``static/tokens.css``, each with its meaning; attention wei
 always ``WEIGHTS``, from 0 to 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
@@ -139,48 +139,4 @@ def attention_heatmap(
     ax.set_xticklabels(ax.get_xticklabels(), rotation=0)
     ax.set_yticklabels(ax.get_yticklabels(), rotation=0)
     ax.set_title(title)
-    return ax
-
-
-def learning_curve(
-    histories: Mapping[str, Sequence[Mapping[str, int | float]]],
-    *,
-    quantity: str = "loss",
-    label: str = "loss (nats per symbol)",
-    ax: "Axes | None" = None,
-    log: bool = True,
-) -> "Axes":
-    """Draw a quantity of several training histories against the step.
-
-    Args:
-        histories: what :func:`annotated.training.fit` returned, by name.
-        quantity: key of the quantity.
-        label: label of its axis, with the unit.
-        ax: where to draw; a new figure if not given.
-        log: logarithmic axis.
-
-    Returns:
-        The axes that were drawn on.
-
-    Raises:
-        ValueError: if there is no history, or one is empty.
-    """
-    if not histories or not all(histories.values()):
-        raise ValueError("histories must hold at least one history with one record")
-    if ax is None:
-        _, ax = plt.subplots()
-    for i, (name, history) in enumerate(histories.items()):
-        steps = [record["step"] for record in history]
-        ax.plot(
-            steps,
-            [record[quantity] for record in history],
-            LINES[i % len(LINES)],
-            color=PALETTE[i % len(PALETTE)],
-            label=name,
-        )
-    ax.set_xlabel("training step")
-    ax.set_ylabel(label)
-    if log:
-        ax.set_yscale("log")
-    ax.legend()
     return ax

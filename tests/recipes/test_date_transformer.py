@@ -6,11 +6,8 @@ from torch import nn
 
 from annotated.batches import Vocabulary
 from annotated.recipes.date_transformer import (
-    BEGINNINGS,
-    DATE_RUN,
     FEW,
     FIRST_STEPS,
-    SMALL,
     begin,
     date_batches,
     date_model,
@@ -21,24 +18,6 @@ from annotated.recipes.date_transformer import (
     train_date_transformer,
     train_on_few,
 )
-from annotated.recipes.rates import CLIMB, DEEP, RATE_SHAPES
-from benchmarks.record import read as recorded
-
-
-@pytest.mark.parametrize("name", ["rates", "regularisation"])
-def test_every_record_is_of_its_recipe(name):
-    run = recorded(name)
-    wanted = {"rates": DATE_RUN, "regularisation": FEW}[name]
-    assert (run["config"], run["training"]) == (SMALL, wanted)
-    if name == "rates":
-        assert run["climb"] == CLIMB
-        assert {row["shape"] for row in run["rows"]} == set(RATE_SHAPES)
-
-
-def test_the_beginnings_on_record_are_those_of_the_recipe():
-    run = recorded("full_means")
-    assert run["config"] == DEEP
-    assert {row["beginning"] for row in run["rows"]} == set(BEGINNINGS)
 
 
 def test_a_beginning_is_followed_by_the_high_rate():

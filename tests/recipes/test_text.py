@@ -1,4 +1,4 @@
-"""annotated/recipes/text.py: what was recorded is what the page trains."""
+"""annotated/recipes/text.py: what the page trains."""
 
 import math
 
@@ -23,14 +23,8 @@ from annotated.recipes.text import (
     text_model,
     train_text,
 )
-from benchmarks.record import read as recorded
 
 V, SHAKESPEARE = 96, "shakespeare, CPU"
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
 
 
 def draw_tokens(b: int = 3, t: int = 20, size: int = V) -> torch.Tensor:
@@ -238,53 +232,3 @@ def test_an_honest_mistake_is_named(make, message):
 def test_no_character_is_outside_the_recipe():
     assert set(standard_library("validation")) <= set(CHARACTERS)
     assert isinstance(read_text("library"), Corpus)
-
-
-# ---- recorded runs -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "recipe"),
-    [("text", "library"), ("text_rivals", "library"), ("shakespeare", SHAKESPEARE)],
-)
-def test_a_record_is_of_its_recipe(name, recipe):
-    record, recipe = recorded(name), TEXT_RECIPES[recipe]
-    assert record["model"] == recipe.model
-    training = {"batch": recipe.batch, "steps": recipe.steps, "rate": recipe.rate}
-    assert record["training"] == training
-    assert {row["seed"] for row in record["rows"]} == {0, 1, 2}
-
-
-def test_the_bands_of_the_text_hold():
-    record = recorded("text")
-    bits = {(row["way"], row["seed"]): row["bits"] for row in record["rows"]}
-    counting = record["counting"]
-    for seed in range(3):
-        attention, average = bits["attention", seed], bits["average", seed]
-        assert 2.30 < attention < 2.50
-        assert attention < counting["3"] - 0.3
-        assert attention < average - 0.5
-        assert average < counting["2"] - 0.3
-
-
-def test_no_rival_wins_or_loses_by_much():
-    bits = {
-        (row["way"], row["seed"]): row["bits"]
-        for name in ("text", "text_rivals")
-        for row in recorded(name)["rows"]
-    }
-    for seed in range(3):
-        for way in ("recurrent", "convolution"):
-            assert 2.25 < bits[way, seed] < 2.60
-            assert abs(bits[way, seed] - bits["attention", seed]) < 0.2
-
-
-def test_the_cache_writes_the_same_and_is_cheaper():
-    rows = recorded("cached_sampling")["rows"]
-    assert all(row["identical"] for row in rows)
-    assert rows[-1]["length"] == 256 and rows[-1]["times"] > 6
-
-
-def test_shakespeare_is_read_as_well_as_by_nanogpt_and_in_three_minutes():
-    for row in recorded("shakespeare")["rows"]:
-        assert row["nats"] <= 1.88 and row["cpu_seconds"] <= 180

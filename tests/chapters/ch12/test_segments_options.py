@@ -1,4 +1,4 @@
-"""annotated/chapters/ch12/segments_options.py: what page 12c tries, and what was recorded."""
+"""annotated/chapters/ch12/segments_options.py: what page 12c tries."""
 
 from dataclasses import replace
 from math import log
@@ -9,7 +9,6 @@ import torch
 from annotated.chapters.ch12 import segments_options as recipe
 from annotated.chapters.ch12.segments import SEGMENTS
 from annotated.chapters.ch12.segments_options import (
-    LENGTHS,
     AttachedXL,
     attention_entropy,
     bits_at,
@@ -23,7 +22,6 @@ from annotated.chapters.ch12.segments_options import (
 )
 from annotated.segments import segments
 from annotated.transformer_xl import TransformerXL, update_memory
-from benchmarks.record import read as recorded
 
 
 def test_swapped_lengths_keep_what_is_read_again():
@@ -121,40 +119,3 @@ def test_bits_by_other_lengths(monkeypatch):
     model.config = before
     assert bits_at(model, 10, 20) != found
     assert bits_at(model, 7, 80) == pytest.approx(bits_at(model, 40, 80), abs=1e-5)
-
-
-def test_the_record_keeps_its_bands():
-    record = recorded("lengths")
-    assert len(record["runs"]) == 3 * len(LENGTHS)
-    for seed in (0, 1, 2):
-        bits = {
-            (r["length"], r["mem_len"], r.get("same_length"), r.get("clamp_len")): r[
-                "bits"
-            ]
-            for r in record["runs"]
-            if r["seed"] == seed
-        }
-        trained = bits[32, 32, None, None]
-        assert bits[32, 0, None, None] > trained + 0.1
-        none = [bits[length, 0, None, None] for length in (8, 32, 256)]
-        assert none[0] > none[1] + 0.1 > none[2] + 0.2
-        assert none[2] > trained
-        long = [bits[length, 256, None, None] for length in (8, 32, 256)]
-        assert max(long) - min(long) < 0.02
-        for length, mem_len, same, clamp in bits:
-            if mem_len >= 64 and not (same or clamp):
-                assert abs(bits[length, mem_len, None, None] - trained) < 0.05
-            if same or clamp == 63:
-                plain = bits[length, mem_len, None, None]
-                assert abs(bits[length, mem_len, same, clamp] - plain) <= 0.02
-
-
-def test_the_record_of_costs_keeps_its_bands():
-    ratios = {
-        (run["way"], run["step"]): run["to memory by 128"]
-        for run in recorded("evaluation_cost")["runs"]
-    }
-    assert ratios["window, fused", 1] > 100
-    assert ratios["window, written out", 1] > 250
-    assert 1.5 < ratios["window, fused", 128] < 3
-    assert ratios["window, fused", 800] < 1

@@ -16,11 +16,6 @@ from annotated.positions import frequencies
 from annotated.variants import SlidingWindowAttention, window_mask
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def soup(html):
     return BeautifulSoup(html.text, "html.parser")
 
@@ -376,7 +371,7 @@ def test_wrong_orders_and_epsilons_are_loaded_without_an_error():
 
 @pytest.fixture
 def missing(monkeypatch, tmp_path):
-    from annotated.batches import vendored
+    from annotated.data import vendored
 
     monkeypatch.setattr(vendored, "files", lambda name: tmp_path)
 

@@ -5,7 +5,6 @@ import torch
 
 from annotated.chapters.ch18 import large
 from annotated.chapters.ch18.large import (
-    LARGE_RECIPE,
     STORING,
     WAYS,
     held_out_bits,
@@ -22,7 +21,6 @@ from annotated.chapters.ch18.large import (
 from annotated.data.text import CHARACTERS
 from annotated.gpt import next_token_loss
 from annotated.recipes.text import bits_per_character
-from benchmarks.record import read as recorded
 
 IDS = torch.arange(3000) * 7 % len(CHARACTERS)
 
@@ -35,18 +33,6 @@ def batch(rows=2, length=12, seed=0):
 
 def gradient(model):
     return torch.cat([p.grad.flatten() for p in model.parameters()])
-
-
-@pytest.mark.parametrize("name", ["clipping", "halves", "drawn_again"])
-def test_every_record_is_of_its_recipe(name):
-    assert recorded(name)["recipe"] == LARGE_RECIPE._asdict()
-
-
-def test_records_hold_every_way_and_seed():
-    rows = recorded("halves")["rows"]
-    assert {row["way"] for row in rows} == set(WAYS) and len(rows) == 6 * 2 * 3
-    rows = recorded("drawn_again")["rows"]
-    assert {row["way"] for row in rows} == set(STORING) and len(rows) == 9
 
 
 def test_a_model_is_of_its_seed():
