@@ -1,15 +1,12 @@
 """The memory that a piece of work takes at its peak, in a process of its own.
 
-The process prepares the work (imports, model, inputs, and a small run first, which
-loads what the first call of an operation loads), notes how much memory it holds, and
-runs the work. The answer is how far its resident memory rose above that at most: what
-the operating system counts, so all contenders are measured by the same thing, and
-nothing is computed. Linux alone can tell.
+The process prepares the work (imports, model, inputs, and a small run first), notes how
+much memory it holds, and runs the work. The answer is how far its resident memory rose
+above that at most, as the operating system counts it. Linux alone can tell.
 
 Freed blocks above 64 KiB go back to the system at once (``MALLOC_MMAP_THRESHOLD_``), so
 the peak is that of what is alive together. Memory that was asked for and never written
-doesn't count. Resolution: pages of 4 KiB; ``reversible_cost`` keeps how far the same
-work differs from process to process. MB are 10⁶ bytes.
+doesn't count. MB are 10⁶ bytes.
 """
 
 import ctypes

@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from beartype import beartype
 from jaxtyping import install_import_hook
 
@@ -42,3 +43,10 @@ CHECKED = [
 ]
 # the hook wants an expression, which begins with the name of a module
 install_import_hook(CHECKED, f"sys.modules[{__name__!r}].check_shapes")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Each test draws the same random numbers, whichever tests came before it."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)

@@ -11,11 +11,6 @@ B, T, D, V = 2, 3, 12, 23
 CUTOFFS = (5, 11)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def assert_near(actual, expected, limit=1e-5):
     torch.testing.assert_close(actual, expected, rtol=0, atol=limit)
 

@@ -30,11 +30,6 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 every_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=str)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def assert_gradients_close(ours: tuple, theirs: tuple, of: list[Tensor]) -> None:
     pairs = zip(gradients(ours, of), gradients(theirs, of), strict=True)
     for i, (one, other) in enumerate(pairs):

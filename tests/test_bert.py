@@ -22,11 +22,6 @@ B, T, V, D, MOST = 2, 5, 13, 6, 7
 SIZES = {"d_model": D, "heads": 3, "layers": 2, "d_ff": 10, "max_len": MOST}
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> Bert:
     given = SIZES | {"dropout": 0.0} | changes
     model = Bert(BertConfig(V, **given)).double().eval()

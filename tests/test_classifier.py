@@ -19,11 +19,6 @@ LENGTHS = [6, 2, 4]
 SIZES = {"d_model": D, "heads": 2, "layers": 2, "d_ff": 12, "max_len": 9}
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> TransformerClassifier:
     model = TransformerClassifier(ClassifierConfig(V, C, **SIZES | changes))
     return model.double().eval()

@@ -18,11 +18,6 @@ B, S, T, SOURCES, TARGETS, START = 3, 5, 7, 13, 11, 1
 READERS = [DecoderCache, Rereader]
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> Transformer:
     given = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 12, "dropout": 0.0}
     given |= {"max_len": 16, "norm": "pre"} | changes

@@ -14,11 +14,6 @@ START, END = 1, 2
 SETTINGS = {"start": START, "end": END, "max_new_tokens": MOST}
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> Transformer:
     given = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 12, "dropout": 0.0}
     given |= {"max_len": 16, "norm": "pre"} | changes

@@ -17,11 +17,6 @@ from annotated.transformer import EncoderLayer
 B, T, D, V, CONTEXT = 3, 5, 8, 13, 7
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> GPT:
     given = {"d_model": D, "heads": 2, "layers": 3, "d_ff": 12, "max_len": CONTEXT}
     model = GPT(GPTConfig(V, **given | changes)).double().eval()

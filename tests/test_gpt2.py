@@ -15,7 +15,7 @@ from annotated.data.datasets import DataError, File
 from annotated.gpt import GPT, GPTConfig
 from annotated.gpt2 import SIZES, count_parameters, initialise, official_gpt2
 from annotated.weights import load_gpt2
-from tools.rxnmapper import safetensors
+from tests.safetensors import safetensors
 
 SMALL = GPTConfig(31, d_model=64, heads=4, layers=8, d_ff=256, max_len=16)
 

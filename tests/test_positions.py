@@ -30,11 +30,6 @@ DTYPES = [torch.float32, torch.float64, *HALVES]
 BASES = [10000.0, 500.0, 3.0]
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def angle(position: int, pair: int, width: int, base: float = 10000.0) -> float:
     """Vaswani et al. (2017), section 3.5, for one position and one pair."""
     return position / base ** (2 * pair / width)

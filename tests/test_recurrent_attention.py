@@ -30,11 +30,6 @@ every_kind = pytest.mark.parametrize("kind", MAKE)
 without_location = pytest.mark.parametrize("kind", ["dot", "general", "additive"])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make(kind: str, dtype: torch.dtype = torch.float64) -> ScoredAttention:
     attention = MAKE[kind]()
     if kind == "location":  # an offset of zeros would hide that it is forgotten

@@ -26,11 +26,6 @@ B, H, T, K, V, R, C = 2, 3, 11, 4, 5, 3, 3
 REFERENCE = numpy.load(Path(__file__).parent / "references" / "reformer.npz")
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def assert_near(actual, expected, limit=1e-5, why=""):
     torch.testing.assert_close(
         actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"

@@ -25,11 +25,6 @@ B, S, V, CONTEXT = 3, 4, 11, 12
 CHANCES = torch.tensor([0.125, 0.5, 0.0625, 0.25, 0.0625])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_model(**changes) -> GPT:
     given = {"d_model": 8, "heads": 2, "layers": 3, "d_ff": 12, "max_len": CONTEXT}
     model = GPT(GPTConfig(V, **given | changes)).double().eval()

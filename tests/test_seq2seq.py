@@ -48,11 +48,6 @@ every_attention = pytest.mark.parametrize("attention", ATTENTIONS)
 every_query = pytest.mark.parametrize("query", QUERIES)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_encoder() -> RNNEncoder:
     return RNNEncoder(SOURCE, EMBEDDING, ENCODED).double()
 

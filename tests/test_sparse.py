@@ -34,11 +34,6 @@ from annotated.sparse import (
 B, H, T, K, V, C = 2, 3, 23, 5, 7, 4
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def assert_near(actual, expected, limit=1e-12, why=""):
     torch.testing.assert_close(
         actual, expected, rtol=0, atol=limit, msg=lambda text: f"{why}\n{text}"

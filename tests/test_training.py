@@ -23,11 +23,6 @@ from annotated.training import (
 KEYS = {"step", "loss", "learning_rate", "gradient_norm", "batches", "cpu_seconds"}
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def squared_error(model, batch):
     inputs, targets = batch
     return (model(inputs) - targets).pow(2).mean()

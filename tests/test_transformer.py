@@ -38,11 +38,6 @@ either_norm = pytest.mark.parametrize("norm", NORMS)
 either_tie = pytest.mark.parametrize("tied", [False, True])
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def make_config(**changes) -> TransformerConfig:
     given = {"source_vocab": SOURCES, "target_vocab": TARGETS, **SIZES}
     given |= {"dropout": 0.0, "max_len": 11}

@@ -29,11 +29,6 @@ SMALL = TransformerXLConfig(V, D, H, layers=2, d_ff=6, mem_len=M)
 REFERENCE = numpy.load(Path(__file__).parent / "references" / "transfo_xl.npz")
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def small(**changes) -> TransformerXL:
     """A model whose every parameter is random, u and v too."""
     model = TransformerXL(replace(SMALL, **changes)).eval()

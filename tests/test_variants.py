@@ -23,11 +23,6 @@ B, T, H, K, KV = 2, 7, 6, 4, 2
 D = H * K
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def drawn(module):
     """Return a module in double precision, no parameter of which is 0 or 1."""
     for parameter in module.parameters():

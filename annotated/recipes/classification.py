@@ -39,7 +39,6 @@ class Words:
     """Tokens and their ids: 0 is padding, 1 is whatever isn't known.
 
     Args:
-        texts: tokens to know.
         least: how often a token must stand in them.
     """
 
@@ -82,7 +81,6 @@ def answers_of(
 
     Args:
         held: for each text the names of its labels; it may have none.
-        labels: all names that there are.
 
     Raises:
         ValueError: if a text has a label that isn't among them.
@@ -115,7 +113,6 @@ def films_task(size: int | None = None, seed: int = 0) -> Labelled:
 
     Args:
         size: how many sentences to learn from; all by default.
-        seed: of the draw.
 
     Raises:
         ValueError: if there aren't as many.
@@ -197,9 +194,6 @@ class BagOfEmbeddings(nn.Module):
     Iyyer et al. (2015), without their hidden layers.
 
     Args:
-        vocab_size: number of tokens that there are.
-        classes: number of logits.
-        d_model: width of the vectors.
         dropout: probability of dropout, of the words' vectors.
     """
 
@@ -232,7 +226,6 @@ class TfidfLinear:
     It needs scikit-learn, which the extra ``classification`` brings.
 
     Args:
-        texts: to learn from.
         answers: ``(n, c)``, 1 where a label holds.
         least: in how many texts a word or pair has to stand.
         strength: how little the weights are held back (scikit-learn's ``C``).
@@ -317,12 +310,6 @@ def make_classifier(
 
     "encoder" averages; "first", "max" and "attention" are encoders that pool in another
     way, and "unmasked" is the one with a slip.
-
-    Args:
-        kind: of model.
-        task: what it is to read.
-        recipe: its sizes.
-        seed: of its parameters.
     """
     require.choice(KINDS, kind=kind)
     torch.manual_seed(seed)
@@ -351,9 +338,6 @@ def labelled_batches(
 
     Args:
         task: whose training texts they hold.
-        size: texts in a batch.
-        steps: number of batches.
-        seed: of the order, and of disguises.
     """
     require.count(size=size, steps=steps)
     texts, answers = task.texts["train"], task.answers["train"]
@@ -380,15 +364,7 @@ def label_loss(model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
 def train_classifier(
     model: nn.Module, task: Labelled, recipe: Recipe, seed: int = 0, **options: Any
 ) -> list[Record]:
-    """Return the history of a model that learned to classify.
-
-    Args:
-        model: what to train.
-        task: what from.
-        recipe: how long and how fast.
-        seed: of the batches, and of dropout.
-        options: of :func:`annotated.training.fit`.
-    """
+    """Return the history of a model that learned to classify."""
     torch.manual_seed(seed)
     optimizer, schedule = one_cycle(model, recipe.rate, recipe.steps)
     batches = labelled_batches(task, recipe.size, recipe.steps, seed)
@@ -402,8 +378,6 @@ def classify(
     """Return logits for each of the ``texts``, in their order.
 
     Args:
-        model: a trained one.
-        task: its task.
         texts: tokens; disguised if those of the task are. An empty one is read, too.
         size: texts in a batch; those of about one length are read together.
 
@@ -423,12 +397,7 @@ def classify(
 def reader(
     model: nn.Module, task: Labelled
 ) -> Callable[[Sequence[Text]], Float[Tensor, "n c"]]:
-    """Return a function from texts to logits, as :class:`TfidfLinear` is one.
-
-    Args:
-        model: a trained one.
-        task: its task.
-    """
+    """Return a function from texts to logits, as :class:`TfidfLinear` is one."""
     return lambda texts: classify(model, task, texts)
 
 
@@ -459,10 +428,6 @@ def f1_scores(
     F1 = 2 · hits / (said yes + is yes), over the whole set, never a mean over batches.
     Where nothing is yes and nothing was said to be, it is 0.
 
-    Args:
-        yes: what was decided.
-        answers: 1 where a label holds.
-
     Returns:
         ``"each"``, a list; ``"macro"`` and ``"micro"``.
     """
@@ -485,7 +450,6 @@ def best_thresholds(
 
     Args:
         chances: probabilities, on texts for validation.
-        answers: 1 where a label holds.
 
     Raises:
         ValueError: if a label holds for none of the texts, or for all.
@@ -504,12 +468,7 @@ def cross_entropy(logits: Float[Tensor, "n c"], answers: Float[Tensor, "n c"]) -
 def best_temperature(
     logits: Float[Tensor, "n c"], answers: Float[Tensor, "n c"]
 ) -> float:
-    """Return what logits have to be divided by for the lowest loss (Guo et al., 2017).
-
-    Args:
-        logits: on texts for validation.
-        answers: 1 where a label holds.
-    """
+    """Return what logits are divided by for the lowest loss (Guo et al., 2017)."""
     steps = torch.logspace(-1, 2, 151).tolist()  # a tenth to a hundred
     return min(steps, key=lambda step: cross_entropy(logits / step, answers))
 
@@ -523,8 +482,6 @@ def reliability(
     An answer is yes or no, whichever is more likely; its chance is from one half to 1.
 
     Args:
-        logits: of each label.
-        answers: 1 where it holds.
         bins: number of parts; each holds as many answers, but for one.
 
     Returns:
@@ -545,10 +502,6 @@ def measure(
     read: Callable[[Sequence[Text]], Float[Tensor, "n c"]], task: Labelled
 ) -> dict[str, Any]:
     """Return what a model's answers are worth on the texts for testing.
-
-    Args:
-        read: from texts to logits.
-        task: its task.
 
     Returns:
         ``"accuracy"`` of all decisions, ``"macro"`` and ``"micro"`` F1, with thresholds
@@ -579,10 +532,7 @@ def flips(
     beside a longer neighbour.
 
     Args:
-        model: a trained one.
-        task: its task.
         texts: at most as long as ``length``, none empty.
-        length: of the padded texts.
     """
     changed = 0
     with evaluating(model):

@@ -44,9 +44,6 @@ def copy_batches(
     """Draw batches of the copy task.
 
     Args:
-        seed: of the sequences.
-        steps: number of batches.
-        size: sequences in a batch.
         end: whether targets say where they end.
         task: what :func:`annotated.batches.sequence_task` takes, such as ``length``.
 
@@ -91,8 +88,6 @@ def copy_rate(
     """Return the share of the rate that the next step gets: up, level, down.
 
     Args:
-        done: number of finished steps.
-        steps: number of all steps.
         fall: share of the steps in which the rate falls; 0 for none.
         warmup: number of steps on the way up; 1 for none.
     """
@@ -113,12 +108,9 @@ def train_copy(
     """Return the history of a model that learned to copy.
 
     Args:
-        model: what to train.
         batches: sources ``(b, s)`` and targets ``(b, t)``, as many as ``steps``.
-        steps: number of steps.
         rate: the highest learning rate; ``fall`` and ``warmup`` are those of
             :func:`copy_rate`.
-        on_step: as for :func:`annotated.training.fit`.
     """
     optimizer = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
     schedule = LambdaLR(optimizer, lambda done: copy_rate(done, steps, fall, warmup))

@@ -59,8 +59,6 @@ def date_batches(seed: int, steps: int, data: Dates | None = None) -> Iterator[B
     """Return as many batches as ``steps``; ``data`` that is used up is shuffled again.
 
     Args:
-        seed: of the order.
-        steps: number of batches.
         data: all pairs for training if not given.
     """
     data = data or dates()
@@ -71,14 +69,7 @@ def date_batches(seed: int, steps: int, data: Dates | None = None) -> Iterator[B
 def date_model(
     seed: int, norm: str = "post", dropout: float = 0.0, device: str = "cpu"
 ) -> Transformer:
-    """Return an untrained model that reads dates.
-
-    Args:
-        seed: of its parameters.
-        norm: order of the layer normalisation.
-        dropout: probability of dropout.
-        device: where it is.
-    """
+    """Return an untrained model that reads dates."""
     sizes = len(dates().source), len(dates().target)
     torch.manual_seed(seed)
     config = TransformerConfig(*sizes, **SMALL, norm=norm, dropout=dropout)
@@ -103,10 +94,6 @@ def train_date_transformer(
 
     Args:
         rate: the rate of step n, from 1.
-        seed: of model and data.
-        steps: number of steps.
-        norm: order of the layer normalisation.
-        device: where to train.
     """
     model = date_model(seed, norm, device=device)
     optimizer, schedule = paper_adam(model, rate)
@@ -116,13 +103,7 @@ def train_date_transformer(
 
 
 def train_on_few(dropout: float, smoothing: float, seed: int) -> Transformer:
-    """Return a pre-norm model that saw only a few pairs, again and again.
-
-    Args:
-        dropout: probability of dropout.
-        smoothing: ε of label smoothing.
-        seed: of model and data.
-    """
+    """Return a pre-norm model that saw only a few pairs, again and again."""
     model = date_model(seed, "pre", dropout)
     data = dates("train", FEW["pairs"])
     smooth = LabelSmoothing(len(data.target), Vocabulary.pad, smoothing)
@@ -199,7 +180,6 @@ def differences(model: Transformer, batch: Batch) -> float:
 
     Args:
         model: in any mode; evaluated without dropout.
-        batch: sources and targets.
 
     Returns:
         Standard deviation over all positions of the ``batch``, divided by the root mean

@@ -63,26 +63,14 @@ def token_text(tokenizer: ByteTokenizer) -> TokenText:
 
 
 def small_gpt2(vocab_size: int, recipe: Recipe = GPT2_RECIPE, seed: int = 0) -> GPT:
-    """Return an untrained GPT-2 of few parameters.
-
-    Args:
-        vocab_size: number of tokens.
-        recipe: whose model it is.
-        seed: of its parameters.
-    """
+    """Return an untrained GPT-2 of few parameters."""
     torch.manual_seed(seed)
     config = GPTConfig(vocab_size, **recipe.model)
     return initialise(GPT(config), STD / config.d_model**0.5)
 
 
 def text_nats(model: nn.Module, ids: Int[Tensor, "n"], length: int) -> float:
-    """Return the nats of a whole text but its first token, all windows together.
-
-    Args:
-        model: gives logits of the next token.
-        ids: the text.
-        length: tokens in a window.
-    """
+    """Return the nats of a whole text but its first token, all windows together."""
     windows = all_windows(ids, length, 64)
     mean = evaluate(model, next_token_loss, windows, weight=lambda b: b[1].numel())
     return mean * (len(ids) - 1)
@@ -92,9 +80,7 @@ def bits_per_byte(model: nn.Module, text: TokenText, length: int) -> float:
     """Return the loss on the validation text, in bits for each of its bytes.
 
     Args:
-        model: gives logits of the next token.
         text: as :func:`token_text` gives it.
-        length: tokens in a window.
     """
     nats = text_nats(model, text.validation, length)
     return nats / log(2) / text.validation_bytes
@@ -108,10 +94,7 @@ def stream_by_depth(
 
     Args:
         norm: order of norms, "pre" or "post".
-        layers: number of blocks, new ones as GPT-2 begins.
         scaled: whether what writes to the stream is divided by ``√(2 · layers)``.
-        d_model: width of the stream.
-        seed: of the weights and of what enters.
     """
     torch.manual_seed(seed)
     config = TransformerConfig(

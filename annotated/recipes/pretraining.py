@@ -60,7 +60,6 @@ class Tokens(Words):
     """Tokens and their ids, of which the first five are BERT's special ones.
 
     Args:
-        texts: tokens to know.
         least: how often a token must stand in them.
     """
 
@@ -93,9 +92,6 @@ def code_texts(longest: int = 128) -> Unlabelled:
     Those for training are of the packages that chapter 10's task trains on, long ones
     too, which are cut; those for validation are of its validation packages. A function
     that says the same as one that the task validates or tests with is left out.
-
-    Args:
-        longest: number of tokens of a text.
     """
     require.count(12, longest=longest)
     held = {
@@ -168,11 +164,7 @@ def cut_sentence(sentence: str, pieces: frozenset[str]) -> Text:
 
 @cache
 def prose_texts(longest: int = 64) -> Unlabelled:
-    """Return the prose in pieces, a document cut where it is too long.
-
-    Args:
-        longest: number of pieces of a text.
-    """
+    """Return the prose in pieces, a document cut where it is too long."""
     require.count(8, longest=longest)
     pieces, texts = frozenset(prose_pieces()), {}
     for split in ("train", "validation"):
@@ -225,11 +217,6 @@ def make_bert(words: Tokens, recipe: PretrainingRecipe, seed: int = 0) -> Bert:
 
     BERT's deviation of 0.02 is meant for a width of 768; narrower, matrices need more
     to give vectors as long.
-
-    Args:
-        words: what it is to read.
-        recipe: its sizes.
-        seed: of its parameters.
     """
     torch.manual_seed(seed)
     sizes = "d_model heads layers d_ff dropout max_len".split()
@@ -246,8 +233,6 @@ def cut_texts(texts: Sequence[Text], longest: int, least: int = 8) -> list[Text]
     """Return ``texts``, cut where they are too long.
 
     Args:
-        texts: their tokens.
-        longest: number of tokens of a part.
         least: a part that is shorter is left out.
     """
     parts = (t[i : i + longest] for t in texts for i in range(0, len(t), longest))
@@ -260,9 +245,7 @@ def masked_batches(
     """Yield batches of texts for training, each time with other tokens hidden.
 
     Args:
-        texts: to learn from.
         recipe: how many texts in a batch, how many batches, how much is hidden.
-        seed: of the order, and of what is hidden.
         whole: whether texts are whole, and not cut short.
 
     Yields:
@@ -290,11 +273,8 @@ def hide(
     """Return ``mask_tokens`` of ``tokens``, whose ids are those of ``words``.
 
     Args:
-        tokens: ids.
-        words: that have them.
         rate: chance of a token to be asked for.
         shares: of those, read as a mask, as a random token and as they are.
-        generator: of the draw.
     """
     known = len(words), words.mask, words.special
     return mask_tokens(tokens, *known, rate, shares, generator)
@@ -304,7 +284,6 @@ def masked_loss(model: Bert, batch: Masked) -> Float[Tensor, ""]:
     """Return the cross-entropy of what a ``model`` guesses, in nats a hidden token.
 
     Args:
-        model: any BERT.
         batch: what is read, the tokens, and which are asked for; ``(b, t)`` each.
     """
     read, tokens, asked = batch
@@ -337,13 +316,6 @@ def pretrain(
     found than among 128, and each position is met more often. Then come whole texts,
     with the positions of the short ones, repeated. BERT, too, read 128 tokens for nine
     tenths of its steps, and then 512 (Devlin et al., 2019, appendix A.2).
-
-    Args:
-        model: what to train.
-        texts: what from.
-        recipe: how long and how fast.
-        seed: of the batches.
-        options: of :func:`annotated.training.fit`.
     """
     history: list[Record] = []
     for whole, steps in ((False, recipe.steps), (True, recipe.long_steps)):
@@ -379,11 +351,8 @@ def questions(
 
     Args:
         texts: those of one length are read together.
-        words: their tokens.
         rate: chance of a token to be hidden.
         shares: as in ``mask_tokens``; by default all are masks.
-        size: texts in a batch.
-        seed: of what is hidden.
     """
     draw, rows = torch.Generator().manual_seed(seed), sorted(texts, key=len)
     batches = []
@@ -395,12 +364,7 @@ def questions(
 
 
 def guess(model: Bert, batches: Sequence[Masked]) -> dict[str, float]:
-    """Return ``"loss"``, in nats, and ``"accuracy"`` of a model's guesses.
-
-    Args:
-        model: a trained one.
-        batches: what :func:`questions` gave.
-    """
+    """Return ``"loss"``, in nats, and ``"accuracy"`` of a model's guesses."""
     lost, right, number = 0.0, 0, 0
     with evaluating(model):
         for read, tokens, asked in batches:
@@ -420,7 +384,6 @@ def unigram_loss(texts: Unlabelled, batches: Sequence[Masked]) -> float:
 
     Args:
         texts: whose training texts are counted.
-        batches: what :func:`questions` gave.
     """
     words = texts.words
     counts = Counter(i for text in texts.train for i in words.row(text))
@@ -442,7 +405,6 @@ def neighbour_losses(
 
     Args:
         texts: whose training texts are counted.
-        batches: what :func:`questions` gave.
         trust: the weight of the shorter table, in sightings.
     """
     words, edge = texts.words, -1  # before the first token and behind the last
@@ -493,10 +455,6 @@ class BertClassifier(nn.Module):
 
     Chapter 15's own: BERT is read by its first state, but ours was never asked for one
     of a whole text, and what a function does mostly shows at one place (chapter 10).
-
-    Args:
-        bert: it is trained on, too.
-        classes: number of logits.
     """
 
     def __init__(self, bert: Bert, classes: int):
@@ -517,9 +475,7 @@ def few_labels(task: Labelled, size: int | None, seed: int = 0) -> Labelled:
     """Return a ``task`` that has fewer texts to learn from.
 
     Args:
-        task: whose texts are drawn.
         size: how many; all if ``None``.
-        seed: of the draw.
 
     Raises:
         ValueError: if there aren't as many.
@@ -544,9 +500,6 @@ def fine_tune(
     Args:
         bert: pretrained or not; it stays as it is.
         task: what to learn; its words are those that ``bert`` knows.
-        recipe: how long and how fast.
-        seed: of the batches and of the linear map.
-        options: of :func:`annotated.training.fit`.
     """
     torch.manual_seed(seed)
     model = BertClassifier(copy.deepcopy(bert), len(task.labels)).to(device_of(bert))
@@ -559,7 +512,6 @@ class FrozenLinear:
     It needs scikit-learn, as chapter 10's ``TfidfLinear`` does.
 
     Args:
-        bert: pretrained or not.
         task: what to learn; its words are those that ``bert`` knows.
         strength: how little the weights are held back (scikit-learn's ``C``).
 
@@ -609,9 +561,7 @@ def prose_sentences(split: str, least: int = 4, most: int = 29) -> list[list[Tex
     """Return the documents of a split, their sentences cut into pieces.
 
     Args:
-        split: as in :func:`prose`.
         least: number of pieces of a sentence; shorter ones are left out.
-        most: number of pieces after which a sentence is cut.
     """
     pieces = frozenset(prose_pieces())
     documents = []
@@ -641,9 +591,7 @@ def pair_batches(
 
     Args:
         pairs: to learn from; when they are used up, they are shuffled again.
-        words: their tokens.
         recipe: how many pairs in a batch, how many batches, how much is hidden.
-        seed: of the order, and of what is hidden.
 
     Yields:
         As many tensors: ``(b, t)`` each, but the labels, ``(b,)``.
@@ -660,12 +608,7 @@ def pair_batches(
 
 
 def pair_loss(model: Bert, batch: PairBatch) -> Float[Tensor, ""]:
-    """Return the sum of both losses, as BERT learned: hidden tokens, and the pairs.
-
-    Args:
-        model: any BERT.
-        batch: what :func:`pair_batches` yields.
-    """
+    """Return the sum of both losses, as BERT learned: hidden tokens, and the pairs."""
     read, tokens, asked, segments, labels = batch
     states = model(read, segments)
     logits = model.guess_tokens(states[asked])
@@ -674,13 +617,7 @@ def pair_loss(model: Bert, batch: PairBatch) -> Float[Tensor, ""]:
 
 
 def pair_accuracy(model: Bert, pairs: Pairs, words: Tokens) -> float:
-    """Return the share of ``pairs`` that a model gets right, nothing hidden.
-
-    Args:
-        model: a trained one.
-        pairs: of held-out sentences.
-        words: their tokens.
-    """
+    """Return the share of ``pairs`` that a model gets right, nothing hidden."""
     right = 0
     with evaluating(model):
         for i in range(0, len(pairs), 64):
@@ -697,7 +634,6 @@ def common_words(pair: SentencePair, weights: dict[str, float]) -> float:
     It knows nothing of order, and is the same for a pair turned round.
 
     Args:
-        pair: two sentences.
         weights: of each token, such as how rare it is; 0 if it isn't there.
     """
     first, second = ({t: weights.get(t, 0.0) for t in text} for text in pair[:2])
@@ -724,8 +660,6 @@ def topic_accuracy(
 
     Args:
         train: pairs to choose the limit by.
-        test: pairs to judge.
-        weights: of tokens, as :func:`rarity` gives them.
     """
     alike = torch.tensor([common_words(pair, weights) for pair in train])
     labels = torch.tensor([pair.label for pair in train])

@@ -35,9 +35,6 @@ def train_deep(
 
     Args:
         rate: the rate of step n, from 1.
-        seed: of model and data.
-        steps: number of steps.
-        device: where to train.
     """
     torch.manual_seed(seed)
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **DEEP)).to(device)

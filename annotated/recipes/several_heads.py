@@ -52,12 +52,7 @@ def giving_sentences(
 
 
 class Giving(nn.Module):
-    """Says who gave what to whom, from the verb's output alone (chapter 03).
-
-    Args:
-        heads: number of heads.
-        width: width of the model.
-    """
+    """Says who gave what to whom, from the verb's output alone (chapter 03)."""
 
     def __init__(self, heads: int, width: int = GIVING["width"]):
         super().__init__()

@@ -130,11 +130,6 @@ def train_text(
     The rate rises for a tenth of the steps, and then falls.
 
     Args:
-        model: gives logits for each position of a window.
-        ids: the text to learn from.
-        recipe: how long, how fast, in windows of which length.
-        seed: of the windows.
-        on_step: as for :func:`annotated.training.fit`.
         changes: fields of the recipe that are to differ, such as ``steps``.
     """
     r = recipe._replace(**changes)
@@ -165,9 +160,6 @@ def bits_per_character(
 
     Args:
         model: in evaluation mode, without gradients.
-        ids: the text.
-        length: characters in a window.
-        size: windows in a batch.
     """
     windows = all_windows(ids, length, size)
     nats = evaluate(model, next_token_loss, windows, weight=lambda b: b[1].numel())
@@ -215,9 +207,6 @@ def text_model(
         way: "attention" (a GPT as the recipe has it), "average" (the same, with
             :class:`~annotated.recipes.text_models.PastAverage`), "recurrent" or
             "convolution" (as many parameters as the page's GPT, within 2 %).
-        size: number of tokens that there are.
-        seed: of its parameters.
-        recipe: whose model it is.
     """
     require.choice(TEXT_MODELS, way=way)
     torch.manual_seed(seed)
@@ -237,10 +226,7 @@ def run_text_recipe(
     """Train the GPT of a recipe on its text: the one call that a GPU is asked for.
 
     Args:
-        name: one of ``TEXT_RECIPES``.
         device: where to train; "shakespeare" and "enwik8" want a GPU.
-        seed: of model and windows.
-        changes: as for :func:`train_text`.
 
     Returns:
         The model, its history, and its bits per character (enwik8: per byte) on the
@@ -262,7 +248,6 @@ def seconds_by_length(
 
     Args:
         way: as for :func:`text_model`; "attention" gets positions enough.
-        lengths: of the windows.
         repeats: passes at each length; the fastest counts.
     """
     recipe = TEXT_RECIPES["library"]

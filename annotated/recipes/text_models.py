@@ -107,7 +107,6 @@ def influence(model: nn.Module, windows: Int[Tensor, "b t"]) -> Float[Tensor, "t
 
     Args:
         model: with an ``embedding``.
-        windows: ids.
     """
     inputs = []
 

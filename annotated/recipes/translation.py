@@ -177,11 +177,7 @@ def spelling_task() -> Translations:
 
 
 def number_words_task(size: int = 22_000) -> Translations:
-    """Return numbers for training, in English and in French words.
-
-    Args:
-        size: how many.
-    """
+    """Return numbers for training, in English and in French words."""
     numbers = numbers_of("train", size)
     pairs = [(cut_words(english(n)), cut_words(french(n))) for n in numbers]
     source, target = (
@@ -191,12 +187,7 @@ def number_words_task(size: int = 22_000) -> Translations:
 
 
 def multi30k_task(merges: int, languages: tuple[str, str]) -> Translations:
-    """Return the sentences for training, in pieces that both languages share.
-
-    Args:
-        merges: number of merges, learned from both sides together.
-        languages: of source and target.
-    """
+    """Return the sentences for training, in pieces that both languages share."""
     texts = [
         [split_words(one) for one in pair] for pair in multi30k("train", *languages)
     ]
@@ -223,13 +214,7 @@ def translation_task(recipe: Recipe) -> Translations:
 
 
 def translation_model(recipe: Recipe, cutter: Cutter, seed: int = 0) -> Transformer:
-    """Return an untrained model.
-
-    Args:
-        recipe: whose model it is.
-        cutter: of its task.
-        seed: of its parameters.
-    """
+    """Return an untrained model."""
     torch.manual_seed(seed)
     sizes = len(cutter.source), len(cutter.target)
     return Transformer(TransformerConfig(*sizes, **recipe.model))
@@ -241,10 +226,7 @@ def translation_batches(
     """Return as many batches as ``steps``; pairs that are used up are shuffled again.
 
     Args:
-        task: the pairs.
         tokens: most positions in a batch.
-        steps: number of batches.
-        seed: of the order.
     """
     vocabularies = task.cutter.source, task.cutter.target
     passes = (
@@ -255,12 +237,7 @@ def translation_batches(
 
 
 class TranslationLoss:
-    """The divergence from smoothed labels, per real symbol.
-
-    Args:
-        recipe: how much they are smoothed.
-        cutter: of its task.
-    """
+    """The divergence from smoothed labels, per real symbol."""
 
     def __init__(self, recipe: Recipe, cutter: Cutter):
         size = len(cutter.target)
@@ -281,10 +258,6 @@ def train_translation(
     """Return the history of a model that learned to translate.
 
     Args:
-        model: what to train.
-        task: what from.
-        recipe: how long and how fast.
-        seed: of the batches.
         options: of :func:`annotated.training.fit`, such as ``checkpoint``.
     """
     optimizer, schedule = one_cycle(model, recipe.rate, recipe.steps)
@@ -309,12 +282,7 @@ def translate(
     Texts of about one length are translated together, so that little is padding.
 
     Args:
-        model: a trained one.
-        cutter: of its task.
         texts: sentences, or words to pronounce.
-        beam: 1 for greedy decoding.
-        size: number of texts in a batch.
-        reader: as for :func:`annotated.search.beam_search`.
 
     Raises:
         ValueError: if a text has more pieces than the model has positions for.
@@ -356,16 +324,7 @@ def spelling_errors(
     beam: int = 1,
     reader: type = DecoderCache,
 ) -> dict[str, float]:
-    """Return the phoneme and the word error rate on held-out words.
-
-    Args:
-        model: a trained one.
-        cutter: of its task.
-        split: of the words.
-        most: number of words, drawn with a fixed seed.
-        beam: as for :func:`translate`.
-        reader: likewise.
-    """
+    """Return the phoneme and the word error rate on held-out words."""
     known = spelling_words(split)
     words = random.Random(0).sample(sorted(known), min(most, len(known)))
     lines = translate(model, cutter, words, beam, 256, reader)
@@ -383,10 +342,7 @@ def exact_numbers(
     """Return of each number whether its French words are all right, written greedily.
 
     Args:
-        model: a trained one.
-        cutter: of its task.
         numbers: such as ``numbers_of("test", 2000)``.
-        reader: as for :func:`annotated.search.beam_search`.
     """
     said = translate(model, cutter, [english(n) for n in numbers], 1, 256, reader)
     return [text == french(n) for text, n in zip(said, numbers, strict=True)]

@@ -19,7 +19,6 @@ from benchmarks.record import SEEDS
 def one(
     way: str, seed: int, dates: tuple[int, int], epochs: int = 1, each: int = 2000
 ) -> dict[str, Any]:
-    """Train one model; test it on unseen dates, by the number of dates in a line."""
     train = date_pairs(DATES["pairs"], "train", seed, dates=dates)
     tests = {
         count: date_pairs(each, "test", seed, dates=(count, count))
@@ -52,7 +51,6 @@ def one(
 
 
 def run() -> dict[str, Any]:
-    """Run all ways on single dates, and three ways on lines of one to four."""
     single = []
     for way in DATE_READERS:
         for seed in SEEDS:

@@ -1,8 +1,8 @@
-"""The laboratory's experiments in PyTorch, three seeds each.
+"""The laboratory's experiments in PyTorch.
 
-``annotated/page/static/laboratory.json`` has the experiments, with the band in which
-the words written right at the end, and the loss, have to lie for every seed, here and
-in the browser. As there, a run ends as soon as 99 % of 1000 fresh words are right.
+``annotated/page/static/laboratory.json`` has them, with the band in which the words
+written right at the end, and the loss, have to lie for every seed, here and in the
+browser. As there, a run ends as soon as 99 % of 1000 fresh words are right.
 """
 
 import json
@@ -17,7 +17,6 @@ from benchmarks.record import SEEDS
 
 
 def one(name: str, seed: int) -> dict[str, Any]:
-    """Train an experiment, and return what is worth recording."""
     began = time.process_time()
     run = train_laboratory(laboratory_settings(name, seed=seed))
     row = {"experiment": name, "seed": seed, "steps": len(run.losses)}
@@ -29,7 +28,6 @@ def one(name: str, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train every experiment with every seed."""
     torch.set_num_threads(1)
     names = json.loads(static("laboratory.json"))["experiments"]
     return {

@@ -1,15 +1,14 @@
 """Chapter 02: how soon does a reader of pronouns learn, and what does it look at?
 
-Four readers and two rivals without attention, three seeds, 600 steps each: the share
-of right pronouns on the sentences of pairs of nouns that they never met, every 20
-steps. And after 200 steps, the number of the page, a reader's mean weight, in its
-second look, on the noun that *it* stands for. The rivals' embeddings start at PyTorch's
-size, and again at the readers' (0.3 of it).
+The share of right pronouns every 20 steps, on pairs of nouns that were never met, by
+four readers and two rivals without attention. And after 200 steps, a reader's mean
+weight, in its second look, on the noun that *it* stands for. The rivals' embeddings
+start at PyTorch's size, and again at the readers' (0.3 of it).
 
 Bands, every seed: with a value of its own, at least 97 % right from step 200 on;
-without, at most 90 % at step 200; one vector in all three roles at least 85 % at
-step 400; the plain average at most 85 % to the end. The rivals at
-PyTorch's size: 100 % from step 260 on.
+without, at most 90 % at step 200; one vector in all roles at least 85 % at step 400;
+the plain average at most 85 % to the end; the rivals at PyTorch's size 100 % from step
+260 on.
 """
 
 from functools import partial
@@ -92,7 +91,6 @@ def judge(row: dict[str, Any], step: int, reader: PronounReader) -> None:
 
 
 def run() -> dict[str, Any]:
-    """Train each kind of reader, and each rival, with three seeds."""
     rows = []
     for roles in ROLES:
         for seed in SEEDS:

@@ -1,9 +1,8 @@
 """Chapter 03: our multi-head attention beside PyTorch's, forward and backward.
 
-Both modules hold the same weights and get the same inputs. Calls of the two are
-interleaved, so that a busy machine slows both, and every pair of calls gives one ratio
-of CPU seconds; what is told is the median of the ratios. PyTorch's module is asked for
-its output alone (``need_weights=False``), which is its fast way.
+Same weights, same inputs, calls of the two in turn: every pair gives one ratio of CPU
+seconds, of which the median is told. PyTorch's module is asked for its output alone
+(``need_weights=False``), which is its fast way.
 """
 
 import statistics
@@ -111,7 +110,6 @@ def compare(kind: str, length: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Compare at every length and in every use."""
     rows = [compare(kind, length) for kind in KINDS for length in LENGTHS]
     overall = statistics.median(row["ratio"] for row in rows)
     print(f"median of all: {overall:.2f}")

@@ -6,11 +6,9 @@
   all, and what is left when one head's output is lost.
 - ``grouped``: the same with 8 query heads that share heads of keys and values.
 
-The page asserts: with three heads or more, at least 99 % on each question; one head
-below 85 % on their mean, and at least 99 % with a network. Of the letters, 8 heads get
-more right than one or two with every seed, on average 20 points more than one and 10
-more than two. (With twice the prose, from all modules of a Python, the worst of 8 heads
-was 15 points above the best of one; since the modules are named, it is 12.)
+Bands: with three heads or more, at least 99 % on each question; one head below 85 % on
+their mean, and at least 99 % with a network. Of the letters, 8 heads get more right
+than one or two with every seed, on average 20 points more than one, 10 more than two.
 """
 
 from typing import Any
@@ -67,7 +65,6 @@ def letters(attention: MultiHeadAttention, seed: int, **setting: Any) -> dict[st
 
 
 def run() -> dict[str, Any]:
-    """Run all four, each with all seeds."""
     width = MISSING_LETTER["width"]
     results: dict[str, Any] = {
         "config": {"giving": GIVING, "network": NETWORK, "letters": MISSING_LETTER},

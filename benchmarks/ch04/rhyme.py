@@ -1,8 +1,7 @@
-"""Chapter 04: a nursery rhyme learnt with the causal mask and without it, three seeds.
+"""Chapter 04: a nursery rhyme learnt with the causal mask and without it.
 
-The model, its data and its steps are those of section 4.7, which trains seed 0 on the
-page. Each model then writes on from three beginnings; what it writes counts if it
-stands in the rhyme as it is.
+Section 4.7's model, data and steps. Each model then writes on from three beginnings;
+what it writes counts if it stands in the rhyme as it is.
 
 Bands, every seed: all three lines are in the rhyme with the mask, none without; without
 it, the mean loss of the last twenty steps is at most a third of that with it.
@@ -98,7 +97,6 @@ def write(model: Rhymer, text: str) -> str:
 
 
 def one(masked: bool, seed: int) -> dict[str, Any]:
-    """Train one model, and let it write."""
     model, losses = train(masked, seed)
     lines = [write(model, beginning) for beginning in BEGINNINGS]
     row = {
@@ -113,6 +111,5 @@ def one(masked: bool, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train three models with the mask and three without."""
     rows = [one(masked, seed) for masked in (True, False) for seed in SEEDS]
     return {"steps": STEPS, "rows": rows}

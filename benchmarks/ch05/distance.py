@@ -1,7 +1,7 @@
-"""Page 5c: biases by distance in chapter 5's experiment, three seeds.
+"""Page 5c: biases by distance in chapter 5's experiment.
 
-A reader that looks both ways names the symbol one position before; trained on 8 to 32
-symbols, tested on longer sequences, after position 31.
+Readers that name the symbol one position before, trained on 8 to 32 symbols and tested
+on longer sequences, after position 31.
 """
 
 from typing import Any
@@ -21,7 +21,6 @@ LENGTHS = (32, 64, 128)
 
 
 def run() -> dict[str, Any]:
-    """Train each kind with each seed."""
     runs = []
     for kind in DISTANCE_KINDS:
         for seed in SEEDS:

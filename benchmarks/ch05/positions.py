@@ -2,20 +2,15 @@
 
 A small bidirectional encoder says at each place which symbol stood one place before.
 
-Bands, written before the final run, after one exploratory seed. At a token spread of
-0.125 (one over the root of the width), for every seed:
+Bands, for every seed, at a token spread of 0.125 (one over the root of the width):
 
-- ``longer`` (lengths 8 to 32, all alike): sinusoidal, learned and rotary answer at
-  least 99 % at length 32, without positions at most 25 % (guessing among the symbols
-  that stand in the sequence gives more than 1 in 16). At length 64, behind position 31:
-  learned at most 20 % (there is nothing that it could have learned), rotary at least
-  95 %, sinusoidal at most 80 %.
+- ``longer`` (lengths 8 to 32): at length 32 sinusoidal, learned and rotary at least
+  99 %, without positions at most 25 % (the symbol is one of those in the sequence). At
+  length 64, behind position 31: learned at most 20 % (nothing was learned there),
+  rotary at least 95 %, sinusoidal at most 80 %.
 - ``rarely`` (long sequences are rare): at places that 1000 training sequences or more
   reached, at least 99 % in all three ways; at places that none reached, learned at most
   20 %; rotary at least 99 % at places that 1 to 100 reached.
-
-No band says whether learned or sinusoidal positions do better at places seen rarely:
-that is the question.
 """
 
 from collections.abc import Callable
@@ -114,7 +109,6 @@ def rarely(way: str, spread: float, seed: int, times: int = 1) -> dict[str, Any]
 
 
 def run() -> dict[str, Any]:
-    """Run both experiments, each with all seeds."""
     results: dict[str, Any] = {"config": POSITIONS, "longer": [], "rarely": []}
     settings = [(way, POSITIONS["spread"]) for way in WAYS]
     settings += [("learned", 1.0), ("learned, large", 1.0)]

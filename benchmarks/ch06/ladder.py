@@ -1,11 +1,11 @@
 """Chapter 06: what each part of the Transformer is worth, added one at a time.
 
-Dates in sixteen languages are translated into American English, symbol by symbol. The
-lowest rung has cross-attention alone; the last one is the whole model.
+Dates in sixteen languages, into American English, symbol by symbol. The lowest rung has
+cross-attention alone; the last one is the whole model.
 
-Bands, after exploring with seed 0 and parts of seed 1: for every seed the last rung
-has at most a third of the first one's loss on unseen dates, and less than the whole
-model without its norms; in the mean of the seeds, each rung is below the one before.
+Bands: for every seed the last rung has at most a third of the first one's loss on
+unseen dates, and less than the whole model without its norms; in the mean of the seeds,
+each rung is below the one before.
 """
 
 from collections.abc import Collection
@@ -27,7 +27,6 @@ EXAMPLES = [text for text, _ in ladder_pairs(14, "test", 1)]
 
 
 def one(name: str, parts: Collection[str], seed: int, **changes: Any) -> dict[str, Any]:
-    """Train one rung, and return what is worth recording."""
     rung = train_rung(parts, seed, **changes)
     loss, exact = rung_scores(rung)
     row = {
@@ -45,7 +44,6 @@ def one(name: str, parts: Collection[str], seed: int, **changes: Any) -> dict[st
 
 
 def run() -> dict[str, Any]:
-    """Train every rung with every seed; then networks of other widths."""
     rungs = {"cross-attention alone": ()}
     for count, part in enumerate(LADDER_PARTS, start=1):
         rungs[f"+ {part}"] = LADDER_PARTS[:count]

@@ -1,13 +1,12 @@
 """Chapter 06: three questions that the ladder leaves open, on its dates.
 
 Is the whole model good when it trains five times as long? Is the other place of the
-norm better in so shallow a model? And is a rate of 0.005 to blame for what happens
-without the residual?
+norm better in so shallow a model? Is a rate of 0.005 to blame for what happens without
+the residual?
 
-Bands, before the run: after 1500 steps, each seed has at least 900 of 1000 unseen dates
-exact, and writes March 7, 2024 for the note on the page's first screen. Post-norm has
-none: one number is asked for. Without the residual, the loss at a tenth of the rate
-is for each seed above the whole model's at the usual one.
+Bands, every seed: after 1500 steps, at least 900 of 1000 unseen dates exact, and March
+7, 2024 for the note on the page's first screen. Without the residual, the loss at a
+tenth of the rate is above the whole model's at the usual one.
 """
 
 from typing import Any
@@ -29,7 +28,6 @@ SLOWER = LADDER_TRAINING | {"rate": LADDER_TRAINING["rate"] / 10}
 
 
 def row(name: str, seed: int, parts: tuple[str, ...], **changes: Any) -> dict[str, Any]:
-    """Train one model, and return what is worth recording."""
     rung = train_rung(parts, seed, **changes)
     loss, exact = rung_scores(rung)
     return {
@@ -43,7 +41,6 @@ def row(name: str, seed: int, parts: tuple[str, ...], **changes: Any) -> dict[st
 
 
 def run() -> dict[str, Any]:
-    """Train each of the three models with every seed."""
     rows = []
     for seed in SEEDS:
         rows.append(row("1500 steps", seed, LADDER_PARTS, steps=1500))

@@ -1,13 +1,10 @@
 """Chapter 06: the same models with every set of parts that the ladder leaves out.
 
-Five parts can be there or not, which makes 32 models. The benchmark ``ladder`` trains
-the seven that stand on the page's ladder; this one trains the other 25 with seed 0, and
-with all seeds those that the page compares with a rung: the whole model without one
-part, the norm's rung without the encoder, and the residual with self-attention alone.
+Of 32 sets the ladder has seven; the other 25 are trained with seed 0, and with all
+seeds those that the page compares with a rung.
 
-Bands, after seeing the whole model without its encoder for seeds 0 and 1: its loss is
-higher than the whole model's for every seed; and with seed 0 no set of parts has a
-lower loss than the whole model.
+Bands: without its encoder the whole model's loss is higher for every seed; with seed 0
+no set of parts has a lower loss than the whole model.
 """
 
 from itertools import combinations
@@ -38,7 +35,6 @@ def others() -> list[tuple[str, ...]]:
 
 
 def run() -> dict[str, Any]:
-    """Train each set of parts with seed 0, and those compared with every seed."""
     rows = []
     for seed in SEEDS:
         for parts in others():

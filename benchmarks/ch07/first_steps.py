@@ -1,7 +1,7 @@
 """Chapter 07: how many small first steps does a run at 0.01 need, and how small?
 
-The runs of the benchmark ``beginnings``, on a grid: a number of first steps at a small
-rate, then 0.01 up to step 60. What stuck is there: a loss near 2.27 at the end.
+The runs of ``beginnings`` on a grid: a number of first steps at a small rate, then 0.01
+up to step 60. A loss near 2.27 at the end means that it stuck.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,6 @@ def high_after(number: int, size: float) -> Callable[[int], float]:
 
 
 def run() -> dict[str, Any]:
-    """Train after each number of steps of each size, three seeds each."""
     rows = []
     for size in SIZES:
         for number in NUMBERS:

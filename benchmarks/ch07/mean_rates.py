@@ -1,15 +1,12 @@
 """Chapter 07: is it the shape of the falling rate that helps, or that it is lower?
 
 A rate that climbs and then falls is on average 0.57 times one that climbs to the same
-peak and stays. So here are the runs of the benchmark ``rates`` that climb and stay, at
-0.57 times the heights where the fall made the difference: as high a rate on average.
+peak and stays. So the runs of ``rates`` that climb and stay, at 0.57 times the heights
+where the fall made the difference.
 
-Bands, on the mean loss of the last twenty steps, against the runs of ``rates`` that
-climb to the height itself and fall, for every seed:
-
-- at a mean rate as of 0.01 and falling: worse, by more than 0.05, if the fall itself
-  helps. Missed would mean that at this height a lower rate does as well;
-- at a mean rate as of 0.03 and falling: no band.
+Band, on the mean loss of the last twenty steps, every seed: at a mean rate as of 0.01
+and falling, worse by more than 0.05 than the run of ``rates`` that falls. Otherwise a
+lower rate would do as well.
 """
 
 from statistics import mean
@@ -33,7 +30,6 @@ def lower() -> float:
 
 
 def run() -> dict[str, Any]:
-    """Train at each height, three seeds each."""
     rows = [
         one("post", STAYS, lower() * height, seed) | {"as": height}
         for height in HIGH

@@ -1,7 +1,7 @@
 """Chapter 07: dropout and label smoothing for a model that sees few dates.
 
-The model of chapter 06, pre-norm, 500 steps on 1000 pairs, so that it sees each of them
-32 times. What it makes of them, and of dates that it has never seen.
+The model of chapter 06, pre-norm, 500 steps on 1000 pairs, each of them 32 times; tried
+on them, and on dates that it has never seen.
 """
 
 from typing import Any
@@ -13,7 +13,6 @@ SETTINGS = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.0), (0.0, 0.1), (0.1, 0.1))
 
 
 def one(dropout: float, smoothing: float, seed: int) -> dict[str, Any]:
-    """Train one model; return how well it reads what it saw and what it didn't."""
     model = train_on_few(dropout, smoothing, seed)
     row: dict[str, Any] = {"dropout": dropout, "smoothing": smoothing, "seed": seed}
     row["seen"] = how_well(model, dates("train", FEW["pairs"]))
@@ -23,6 +22,5 @@ def one(dropout: float, smoothing: float, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train each setting with three seeds."""
     rows = [one(*setting, seed) for setting in SETTINGS for seed in SEEDS]
     return {"config": SMALL, "training": FEW, "rows": rows}

@@ -1,12 +1,10 @@
 """Chapter 08: what each part of the model and of the recipe is worth.
 
-The copy task, one thing changed at a time, three seeds each: the model of the page,
-with one layer, and one with four, which has smaller batches and more steps (those of
-``copy_depth``). Then the published setting, whose 200 steps copy nothing, with a
-warm-up of 40 steps to several rates.
+The copy task, one thing changed at a time: the page's model of one layer, and one of
+four, with smaller batches and more steps (those of ``copy_depth``). Then the published
+setting, whose 200 steps copy nothing, with a warm-up of 40 steps to several rates.
 
-Bands, written before the final run, after exploring with seeds 10 to 13. For every
-seed, of 1000 sequences of the first fresh set:
+Bands, for every seed, of 1000 sequences of the first fresh set:
 
 - one layer: as it is, with one head, without a network, and with the whole recipe of
   chapter 07, at least 990; without positions at most 10; without the causal mask at
@@ -14,9 +12,6 @@ seed, of 1000 sequences of the first fresh set:
 - four layers: as it is at least 950; without the residual at most 100, without norms at
   most 500.
 - the published setting: at most 20, whatever the rate.
-
-The others (one layer without residual, without norms, without warm-up, with the fall of
-chapter 07 and no smoothing; four layers without network or warm-up) have none.
 """
 
 import math
@@ -90,7 +85,6 @@ def one(
     watch: list | None = None,
     **recipe: Any,
 ) -> dict[str, Any]:
-    """Train one changed model; return what is worth recording."""
     torch.manual_seed(seed)
     sizes = COPY | {"layers": layers, "heads": heads}
     model = kind(TransformerConfig(VOCAB, VOCAB, **sizes))
@@ -147,7 +141,6 @@ FOUR_LAYERS = ("as it is", "no residual", "no norm", "no network", "no warm-up")
 
 
 def run() -> dict[str, Any]:
-    """Run everything, three seeds each."""
     watched: list[dict[str, Any]] = []
     rows = []
     for name, options in ONE_LAYER.items():

@@ -1,13 +1,12 @@
 """Chapter 08: whose work is copying, and where do the leaps of the loss come from?
 
-The recipe of the page without the decoder's self-attention and without the encoder's
-layer, three seeds each. Then one run whose loss leaps while the rate is high (a model
-without a causal mask, as in ``copy_task``), again from twelve steps before the leap at
-a half and at a quarter of the rate, on the same batches.
+The page's recipe without the decoder's self-attention, and without the encoder's layer.
+Then one run whose loss leaps while the rate is high (no causal mask, as in
+``copy_task``), again from twelve steps before the leap at a half and at a quarter of
+the rate, on the same batches.
 
-Bands, written before the final run, after one exploration: without either part at least
-990 of 1000 for every seed; the largest loss after the rewind above 0.3 at the full rate
-and below 0.05 at a quarter of it.
+Bands: without either part at least 990 of 1000 for every seed; the largest loss after
+the rewind above 0.3 at the full rate and below 0.05 at a quarter of it.
 """
 
 from typing import Any
@@ -53,7 +52,6 @@ def rewound(begin: int, factor: float, until: int) -> list[float]:
 
 
 def run() -> dict[str, Any]:
-    """Run everything."""
     rows = [
         one(f"no {part}", seed, without=part)
         for part in ("self-attention", "encoder")

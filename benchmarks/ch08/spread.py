@@ -1,12 +1,11 @@
 """Chapter 08: does one mistake lead to others if the decoder can't look back?
 
-The model that is cut short in section 8.4, 80 steps on batches of 64, with all parts
-and without the decoder's self-attention. In each of 1000 sequences the first mistake is
-corrected; how many of the later mistakes are left?
+Section 8.4's model, with all parts and without the decoder's self-attention. In each of
+1000 sequences the first mistake is corrected; how many of the later ones are left?
 
-Bands, written before the final run: with all parts at most three quarters of the later
-mistakes are left, for every seed, as on the page; without self-attention a wrong symbol
-reaches nothing but the next step, so at least nine tenths are left, for every seed.
+Bands, every seed: with all parts at most three quarters, as on the page; without
+self-attention, where a wrong symbol reaches nothing but the next step, at least nine
+tenths.
 """
 
 from typing import Any
@@ -51,7 +50,6 @@ def mistakes(model: Transformer, seed: int) -> dict[str, int]:
 
 
 def run() -> dict[str, Any]:
-    """Train with and without self-attention, three seeds each."""
     rows = []
     for parts in ((), ("self-attention",)):
         for seed in SEEDS:

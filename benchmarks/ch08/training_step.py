@@ -1,15 +1,12 @@
 """Chapter 08: a training step of ours beside one of ``nn.Transformer``.
 
-Forward, loss, backward and Adam, in CPU seconds, on one thread. Three models of the
-same sizes: ours (pre-norm), and PyTorch's with pre-norm and with post-norm, each with
-embeddings, positions and an output layer around it. Ours and PyTorch's pre-norm begin
-with the same weights, and must give the same loss. Steps are interleaved, so that a
-busy machine slows all of them; every round gives a ratio, and the median is told.
-Sources are padded, both kinds of mask are passed, and there is no dropout. The
-Annotated Transformer comes in no package, so it is not among the peers.
+Forward, loss, backward and Adam, in CPU seconds, in turn; the median of the rounds'
+ratios is told. Three models of the same sizes: ours (pre-norm), and PyTorch's with
+pre-norm and with post-norm. Ours and PyTorch's pre-norm begin with the same weights,
+and must give the same loss. Sources are padded, both kinds of mask are passed, and
+there is no dropout.
 
-Band, written before the final run: PyTorch's pre-norm takes at least 0.95 times the
-CPU seconds of ours.
+Band: PyTorch's pre-norm takes at least 0.95 times the CPU seconds of ours.
 """
 
 import statistics
@@ -132,7 +129,6 @@ def step(
 
 
 def run() -> dict[str, Any]:
-    """Time the three models in turn."""
     torch.manual_seed(0)
     models = {"ours": ours(), "pre": Peer(True), "post": Peer(False)}
     copy_weights(models["ours"], models["pre"])

@@ -1,20 +1,15 @@
 """Chapter 09: why does a beam help a recurrent model, and not a Transformer?
 
 The page's recipe for spelling to sound, and a GRU encoder and decoder with additive
-attention as in chapter 01, trained for as many CPU seconds on the same words. Both are
-searched with beams from 1 to 20, without a length penalty: what is looked for is the
-likeliest output. Where a word is wrong, either search has failed (a right answer is
-likelier than what was found) or the model (what was found is likelier than every right
-answer).
+attention, trained for as many CPU seconds on the same words. Beams from 1 to 20, no
+length penalty. Where a word is wrong, either search has failed (a right answer is
+likelier than what was found) or the model.
 
-Bands, before the run: for every seed the GRU is worse than the Transformer with every
-beam, in both rates. A beam of 5 gains at most 1.5 % of words for either, and from 5 on
-nothing changes by more than 1 %. With a beam of 5 fewer than 2 in 100 words are wrong
-because search failed; greedily fewer than 8. The reason: words are short, and both
-models are rather sure of every sound.
-
-The first band was missed: the GRU, with 1.9 times as many parameters, is better with
-every beam and seed. So the page doesn't say which kind of model a beam helps.
+Bands: for every seed the GRU is worse than the Transformer with every beam (missed: it
+is better, so the page doesn't say which kind of model a beam helps). A beam of 5 gains
+at most 1.5 % of words for either, and from 5 on nothing changes by more than 1 %. With
+a beam of 5 fewer than 2 in 100 words are wrong because search failed; greedily fewer
+than 8: words are short, and both models are rather sure of every sound.
 """
 
 import random
@@ -127,7 +122,6 @@ def searched(
 
 
 def one(seed: int) -> list[dict[str, Any]]:
-    """Train both with one seed, and search with every beam."""
     task, recipe = spelling_task(), TRANSLATION_RECIPES["spelling"]
     ours, cutter = translation_model(recipe, task.cutter, seed), task.cutter
     gru = recurrent_model(cutter, seed)
@@ -145,7 +139,6 @@ def one(seed: int) -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Train both with every seed."""
     gru = {"embedding": EMBEDDING, "hidden": HIDDEN, "steps": STEPS}
     facts = {"recipe": TRANSLATION_RECIPES["spelling"]._asdict(), "GRU": gru}
     facts |= {"tested": TESTED, "alpha": 0.0}

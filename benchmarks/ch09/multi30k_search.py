@@ -1,22 +1,21 @@
 """Chapter 09: what a beam finds, and what it costs, where outputs are long.
 
-The recipe of ``multi30k``, trained once. Then the first 400 sentences of the test set
-of 2016 are searched with beams from 1 (greedy decoding) to 100, each without a length
-penalty, with GNMT's and α = 0.6, and with the plain one and α = 1. A batch holds up to
-256 hypotheses, whatever the beam. Where the reference can be written in the model's
-pieces, and is likelier than what was found, the search has failed. ``p`` is that of
-sacrebleu's paired bootstrap test, against a beam of 5. With that beam three ways to
-stop are compared; their steps are counted on 20 sentences, one by one.
+The recipe of ``multi30k``, trained once. The first 400 sentences of the test set of
+2016 are searched with beams from 1 to 100, each without a length penalty, with GNMT's
+and α = 0.6, and with the plain one and α = 1; a batch holds up to 256 hypotheses. Where
+the reference can be written in the model's pieces, and is likelier than what was found,
+the search has failed. ``p`` is that of sacrebleu's paired bootstrap test, against a
+beam of 5. With that beam three ways to stop are compared; their steps are counted on 20
+sentences, one by one.
 
 Multi30k may be used for research and education, so weights and merges aren't recorded,
 and of its sentences only three, with the trees of their beams.
 
-Bands, before the run: a beam of 5 with a penalty is 0 to 2 BLEU better than greedy
-decoding. Without a penalty outputs become shorter from a beam of 5 to one of 100, and
-BLEU falls by at least 0.3; with the plain penalty it falls by less. Greedily the search
-fails in at most 15 % of the sentences, with a beam of 100 in at most 2 %. From a beam
-of 4 on, a sentence takes as many times longer as the beam is wider, within a factor of
-two. The reasons: the bias to short outputs, and ``multi30k``, whose beam adds about 1.
+Bands: a beam of 5 with a penalty is 0 to 2 BLEU better than greedy decoding. Without a
+penalty outputs become shorter from a beam of 5 to one of 100, and BLEU falls by at
+least 0.3; with the plain penalty it falls by less. Greedily the search fails in at most
+15 % of the sentences, with a beam of 100 in at most 2 %. From a beam of 4 on, a
+sentence takes as many times longer as the beam is wider, within a factor of two.
 """
 
 import time
@@ -236,7 +235,6 @@ def as_lines(tree: Sequence[Sequence], symbols: Sequence[str]) -> list[str]:
 
 
 def run() -> Mapping[str, Any]:
-    """Train once, and search."""
     recipe = TRANSLATION_RECIPES["multi30k"]
     task = translation_task(recipe)
     model = translation_model(recipe, task.cutter, SEED)

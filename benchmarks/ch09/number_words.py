@@ -1,21 +1,15 @@
 """Chapter 09: number words from English to French, ours beside ``nn.Transformer``.
 
-The recipe of the page learns from 22,000 numbers up to 999,999, and writes 4000 others
-greedily; all French words, with their hyphens, must be right. With the first seed a
-model of PyTorch's own layers learns beside it from the same batches, as in
-``ch09_spelling``. Then ours learns twice more, from less: without the numbers that say
-*seventy* before *thousand* (it has *seventy* after it, and *sixty* and *eighty* before
-it), and without those of six digits. It is tested on numbers of the kind left out.
+The page's recipe learns from 22,000 numbers up to 999,999, and writes 4000 others
+greedily; all French words must be right. With the first seed a model of PyTorch's own
+layers learns beside it, as in ``spelling``. Then ours learns twice more: without the
+numbers that say *seventy* before *thousand*, and without those of six digits. It is
+tested on numbers of the kind left out.
 
-Bands, after tuning on the validation split (99.6 to 100 % exact with 300 to 500 steps):
-for every seed at least 99 % of the numbers exact, in less than 15 CPU seconds on an
-idle core; PyTorch's layers at most 1 % above or below. Left out, on the validation
-split 45 and 78 % of the *seventy thousands* were exact with two seeds, and none of six
-digits: so for every seed below 90 % of the former, and below 5 % of the latter.
-
-Found: 99.85, 99.90 and 99.90 % exact after 6 CPU seconds, PyTorch's layers 99.80 %.
-Left out: 81, 51 and 82 % of the seventy thousands (*seventy-two* becomes *sixty-two*),
-and no number of six digits, since no answer so long was learned.
+Bands, every seed: at least 99 % of the numbers exact, in less than 15 CPU seconds on an
+idle core; PyTorch's layers at most 1 % above or below. Left out: below 90 % of the
+*seventy thousands*, and below 5 % of the numbers of six digits, since no answer so long
+was learned.
 """
 
 from typing import Any
@@ -53,7 +47,6 @@ def share(right: list[bool]) -> dict[str, Any]:
 
 
 def one(seed: int) -> list[dict[str, Any]]:
-    """Train with one seed: on all numbers, with the first one beside its peer."""
     task, recipe, numbers = (
         number_words_task(),
         NUMBER_WORDS,
@@ -118,7 +111,6 @@ def without(kind: str, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train with every seed, on all numbers and on fewer kinds."""
     return {
         "recipe": NUMBER_WORDS._asdict(),
         "rows": [row for seed in SEEDS for row in one(seed)],

@@ -1,16 +1,12 @@
 """Chapter 09: spelling to sound, ours beside ``nn.Transformer``.
 
-The recipe of the page and a model of PyTorch's own layers (pre-norm, the same sizes,
-batches and rates) learn in turn, step by step, so that a busy machine slows both. A
-step of either takes as long, within a few percent, so they have as many steps. Both
-write 2000 words of the test split greedily; a word is right if any pronunciation in the
-dictionary is met, and of several the nearest counts.
+The page's recipe and a model of PyTorch's own layers (same sizes, batches and rates)
+learn in turn, step by step. Both write 2000 words of the test split greedily; a word is
+right if any pronunciation in the dictionary is met, and of several the nearest counts.
 
-Bands, after tuning with seed 0 on the validation split (9.9 % of phonemes, 39.4 % of
-words wrong): for every seed ours has from 9 to 11.5 % of phonemes and from 37 to 43 %
-of words wrong. No worse than PyTorch's: the mean over the seeds is at most 0.5 % of
-phonemes and 1.5 % of words above theirs. The reason: it is the same function of other
-weights at the beginning.
+Bands: for every seed ours has from 9 to 11.5 % of phonemes and from 37 to 43 % of words
+wrong. The mean over the seeds is at most 0.5 % of phonemes and 1.5 % of words above
+PyTorch's, which is the same function of other weights at the beginning.
 """
 
 from typing import Any
@@ -33,7 +29,6 @@ TESTED = 2000
 
 
 def one(seed: int) -> list[dict[str, Any]]:
-    """Train both with one seed, and count their errors."""
     task, recipe = spelling_task(), TRANSLATION_RECIPES["spelling"]
     cutter = task.cutter
     ours = translation_model(recipe, cutter, seed)
@@ -65,7 +60,6 @@ def one(seed: int) -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Train both with every seed."""
     recipe = TRANSLATION_RECIPES["spelling"]
     facts = {"recipe": recipe._asdict(), "tested": TESTED}
     return facts | {"rows": [row for seed in SEEDS for row in one(seed)]}

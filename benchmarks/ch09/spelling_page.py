@@ -1,18 +1,13 @@
 """Chapter 09: the larger model that the built page loads to pronounce what one types.
 
-About ten CPU minutes of training, once. The page gets eight bits a weight: each row of
-a matrix is multiplied by a number of its own, so that its largest weight is 127, and
-rounded; vectors stay as they are. The weights are left in ``_build/spelling_page.pt``.
+About ten CPU minutes, once. The page gets eight bits a weight: each row of a matrix is
+scaled so that its largest weight is 127, and rounded; vectors stay as they are. The
+weights are left in ``_build/spelling_page.pt``.
 
-Bands, before the run: on 2000 words of the test split, greedily, at most 8 % of
-phonemes and 33 % of words are wrong. The reason: the small model had 10 % and 39 % in a
-tenth of the time. With eight bits neither rate changes by more than 0.3 %: the rounding
-errors of a row's weights are 0.2 % of its largest one, and independent.
-
-The first band was missed by little: 8.1 % of phonemes are wrong. The labels aren't
-smoothed, so that the page can show what the model believes: with 0.1 of smoothing, of
-all 6229 test words 32.1 % were wrong in place of 32.5 %, and no sound was surer than
-about 92 %.
+Bands, on 2000 words of the test split, greedily: at most 8 % of phonemes (missed: 8.1)
+and 33 % of words are wrong; the small model had 10 % and 39 % in a tenth of the time.
+With eight bits neither rate changes by more than 0.3 %. Labels aren't smoothed, so that
+the page can show what the model believes.
 """
 
 import copy
@@ -46,7 +41,6 @@ def eight_bits(model: nn.Module) -> nn.Module:
 
 
 def run() -> dict[str, Any]:
-    """Train once, and count errors with all bits and with eight."""
     task, recipe = spelling_task(), TRANSLATION_RECIPES[NAME]
     cutter = task.cutter
     model = translation_model(recipe, cutter, SEED)

@@ -1,13 +1,11 @@
 """Chapter 09: how much easier the test is if words are split at random.
 
-The recipe of the page learns the same words but for another 5 % of them, drawn at
-random, so that many a test word has its plural or possessive in training; and, beside
-it, the split of the book, by stem. Both are tested on 2000 words they never saw.
+The page's recipe learns the same words but for another 5 % of them, drawn at random, so
+that many a test word has its plural or possessive in training; and, beside it, the
+book's split, by stem. Both are tested on 2000 words they never saw.
 
-Band, before the run: at random, 2 to 8 % of the words fewer are wrong, with every seed.
-The reason: three of ten test words have a relative in training; if half of their
-mistakes went, of 42 % of wrong words, 6 % would. Missed with two seeds of three (1.0,
-2.6 and 1.3 %): relatives help less than that, or a minute is too short to profit.
+Band: at random, 2 to 8 % of the words fewer are wrong, with every seed, since three of
+ten test words have a relative in training (missed with two seeds of three).
 """
 
 import random
@@ -30,7 +28,6 @@ TESTED = 2000
 
 
 def one(split: str, seed: int) -> dict[str, Any]:
-    """Train on one split, and count the errors on its test words."""
     ours, known = spelling_task(), spelling_words("test")
     task = ours
     if split == "random":
@@ -63,7 +60,6 @@ def one(split: str, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train with both splits and every seed."""
     recipe = TRANSLATION_RECIPES["spelling"]
     rows = [one(split, seed) for seed in SEEDS for split in ("stem", "random")]
     return {"recipe": recipe._asdict(), "tested": TESTED, "rows": rows}

@@ -1,21 +1,16 @@
 """Chapter 10: the two models that the built page loads to judge a reader's sentence.
 
-A bag of embeddings and the encoder, from all film sentences, as `ch10_films` trains
-them with seed 0. The page gets a weight for each word of the bag, which is what its
-vector does to the logit, and eight bits a number of the encoder's matrices, with a
-scale for each row. The script is left in ``_build/films_page.js``; the one that comes
-with the package, ``annotated/page/static/films_model.js``, is a copy of it.
+A bag of embeddings and the encoder, as `ch10_films` trains them with seed 0. The page
+gets a weight for each word of the bag, which is what its vector does to the logit, and
+eight bits a number of the encoder's matrices, with a scale for each row. The script is
+left in ``_build/films_page.js``, of which ``annotated/page/static/films_model.js`` is a
+copy. The sentences for testing are also read with their words shuffled.
 
-Bands, before the run: in full precision 0.72 to 0.81 of the test sentences are right,
-as in `ch10_films`. Collapsing the bag changes no answer but by rounding: at most one
-sentence in a thousand. With eight bits the encoder's accuracy changes by at most 0.005:
-the rounding errors of a row's weights are 0.2 % of its largest one, and independent.
-The script has at most 1.3 MB.
-
-The sentences for testing are then read with their words shuffled. Bands: the bag gives
-every answer again; the encoder, which knows places, gives another answer to 2 to 15 of
-a hundred, and is right at most 0.03 less often: without positions it was right as often
-in `ch10_films`.
+Bands: in full precision 0.72 to 0.81 of the test sentences are right. Collapsing the
+bag changes no answer but by rounding: at most one in a thousand. With eight bits the
+encoder's accuracy changes by at most 0.005; the script has at most 1.3 MB. Shuffled,
+the bag gives every answer again; the encoder gives another one to 2 to 15 of a hundred,
+and is right at most 0.03 less often, as without positions.
 """
 
 import hashlib
@@ -38,7 +33,6 @@ SCRIPT = ROOT / "_build" / "films_page.js"
 
 
 def run() -> dict[str, Any]:
-    """Train both, and count what is right before they are packed and after."""
     task, recipe = films_task(), CLASSIFICATION_RECIPES["films"]
     models, seconds = {}, {}
     for kind in ("bag", "encoder"):

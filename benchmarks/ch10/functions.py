@@ -5,17 +5,12 @@ gets three disguises of each function to learn from, networks a new one at each 
 is that of the test split, thresholds are chosen on the validation split; "always yes"
 is F1 of saying so to each label.
 
-Bands, after choosing rates and TF-IDF's strength with seed 0 on the validation split
-(macro F1 as written: TF-IDF 0.77, encoder 0.77, bag 0.68; disguised: TF-IDF 0.50,
-encoder 0.47, bag 0.36). On the test split, for the means over the seeds: as written,
-TF-IDF and the encoder are within 0.06 of each other, and the bag is at least 0.04 below
-both: it can't see which word follows which, such as the name after `def`. In disguise
-all lose at least 0.2, TF-IDF isn't below the encoder by more than 0.04, but of the
-label "ignores a parameter" the encoder's F1 is higher by 0.03 or more: that a name
-stands nowhere else is in no word and in no pair of neighbours, and attention can
-compare all names with each other.
-
-Found: all of it, but the bag loses 0.19 by the disguise.
+Bands, for the means over the seeds: as written, TF-IDF and the encoder are within 0.06
+of each other, and the bag is at least 0.04 below both: it can't see which word follows
+which, such as the name after `def`. In disguise all lose at least 0.2 (missed by the
+bag: 0.19), TF-IDF isn't below the encoder by more than 0.04, but of the label "ignores
+a parameter" the encoder's F1 is higher by 0.03 or more: that a name stands nowhere else
+is in no pair of neighbours, and attention can compare all names with each other.
 """
 
 import time
@@ -57,7 +52,6 @@ def linear(task: Labelled, seed: int) -> dict[str, Any]:
 
 
 def one(disguise: bool, seed: int) -> list[dict[str, Any]]:
-    """Train all models on one view of the functions."""
     task = functions_task(disguise)
     recipe = CLASSIFICATION_RECIPES["disguised" if disguise else "functions"]
     rows = [{"kind": "TF-IDF", **linear(task, seed)}]
@@ -73,7 +67,6 @@ def one(disguise: bool, seed: int) -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Train all models, on functions as they are and in disguise, with every seed."""
     task = functions_task()
     answers = task.answers["test"]
     yes = f1_scores(torch.ones_like(answers, dtype=torch.bool), answers)

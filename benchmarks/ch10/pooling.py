@@ -1,20 +1,15 @@
 """Chapter 10: four ways to pool, and the slip of pooling padding as well.
 
-The functions of the library and the recipe of the page, with three seeds: mean over
-real tokens, first token, maximum, attention; and a model that attends to padding and
-averages it, in training and after. Of that one (and of the mean, for comparison) it is
-counted how many of 300 functions for testing get other labels if they are padded to
-128 tokens, as they are beside a longer neighbour.
+The page's functions and recipe: mean over real tokens, first token, maximum, attention;
+and a model that attends to padding and averages it, in training and after. Of that one
+(and of the mean) it is counted how many of 300 functions for testing get other labels
+if they are padded to 128 tokens, as they are beside a longer neighbour.
 
-Bands, before the run: the means over the seeds of macro F1 (with thresholds from
-validation) of all poolings but the first token's differ by less than 0.05, which is
-about what seeds differ by (with seed 0, the mean has 0.77 on validation); the first
-token, which has to fetch all by one attention, is at most 0.03 above the best. The slip
-costs less than 0.05 of F1, as training has shown it padding, too; but it flips from 1
-to 30 functions in a hundred, and the mean none. The reason: in training, rows are
-padded by a few tokens, and here by up to a hundred.
-
-Found: all of it, but the slip flips 31 functions in a hundred with one of the seeds.
+Bands: the means over the seeds of macro F1 of all poolings but the first token's differ
+by less than 0.05, which is about what seeds differ by; the first token, which has to
+fetch all by one attention, is at most 0.03 above the best. The slip costs less than
+0.05 of F1, as training has shown it padding, too; but it flips from 1 to 30 functions
+in a hundred (missed by one seed: 31), and the mean none.
 """
 
 from typing import Any
@@ -35,7 +30,6 @@ PADDED = 300
 
 
 def run() -> dict[str, Any]:
-    """Train all kinds with every seed."""
     task, recipe, rows = functions_task(), CLASSIFICATION_RECIPES["functions"], []
     texts = task.texts["test"][:PADDED]
     for seed in SEEDS:

@@ -1,11 +1,9 @@
 """Chapter 11, deeper: what the cache of keys and values saves.
 
-A GPT of the width of the greedy decoding benchmark (d 256, 4 layers) writes symbols
-after a prompt of one, in 16 sequences, with the cache and without, in turn.
+A GPT (d 256, 4 layers) writes symbols after a prompt of one, in 16 sequences, with the
+cache and without, in turn.
 
-Band, before the run: the tokens are identical, and at 256 symbols the cache is at least
-6 times cheaper. Without it the time grows with the square of the length, with it nearly
-in proportion, as long as the maps of each position cost more than its look back.
+Without the cache the time grows with the square of the length.
 """
 
 import time
@@ -22,7 +20,6 @@ VOCAB, BATCH, LENGTHS, REPEATS = 96, 16, (16, 32, 64, 128, 256), 3
 
 
 def run() -> dict[str, Any]:
-    """Write with and without the cache, several times at each length."""
     torch.manual_seed(0)
     model = GPT(GPTConfig(VOCAB, **MODEL)).eval()
     prompt, rows = torch.zeros(BATCH, 1, dtype=torch.long), []
@@ -55,7 +52,5 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
-    rows = record["rows"]
-    assert all(row["identical"] for row in rows)
-    assert rows[-1]["length"] == 256 and rows[-1]["times"] > 6
+    assert all(row["identical"] for row in record["rows"])
+    assert record["rows"][-1]["times"] > 6

@@ -2,9 +2,6 @@
 
 nanoGPT's example for a CPU (4 layers, width 128, context 64, 2000 steps of 12 windows)
 is said to reach 1.88 nats in about three minutes.
-
-Band, before the run: at most 1.88 nats per character on the whole validation text, in
-at most 180 CPU seconds of an idle core, for every seed.
 """
 
 from math import log
@@ -16,7 +13,6 @@ NAME, SEEDS = "shakespeare, CPU", (0, 1, 2)
 
 
 def one(seed: int) -> dict[str, Any]:
-    """Train with one seed, and return what is worth recording."""
     model, history, bits = run_text_recipe(NAME, seed=seed)
     row = {
         "seed": seed,
@@ -30,7 +26,6 @@ def one(seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Train with every seed."""
     recipe = TEXT_RECIPES[NAME]
     training = {"batch": recipe.batch, "steps": recipe.steps, "rate": recipe.rate}
     rows = [one(seed) for seed in SEEDS]
@@ -38,6 +33,5 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
     for row in record["rows"]:
         assert row["nats"] <= 1.88 and row["cpu_seconds"] <= 180

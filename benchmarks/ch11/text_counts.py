@@ -4,10 +4,10 @@ Counts of up to eight characters of Python's own source, each length smoothed by
 next shorter one: interpolated Kneser–Ney with its usual discount (Chen and Goodman,
 1999), not tuned.
 
-Band, before the run: 2.8 bits from looking back at two characters, 2.12 at four, and
-never more than 0.01 worse for looking back further; at seven, 2.00 to 2.08. The reason:
-what a longer context takes from its counts it hands to the shorter one, which is
-estimated from how many different characters it follows, not from how often.
+Band: 2.8 bits from looking back at two characters, 2.12 at four, 2.00 to 2.08 at seven,
+and never more than 0.01 worse for looking back further: what a longer context takes
+from its counts it hands to the shorter one, which is estimated from how many different
+characters it follows.
 """
 
 from collections import Counter
@@ -72,5 +72,4 @@ def counted_bits() -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Count."""
     return {"text": library_facts(), "discount": DISCOUNT, "rows": counted_bits()}

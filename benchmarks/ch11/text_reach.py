@@ -1,15 +1,14 @@
 """Chapter 11, deeper: how far back the text asks for, and how far models can learn.
 
-Each model of ``text_rivals`` is trained once more with every seed. Then one character
-of its window is exchanged for one from elsewhere: how many bits does the prediction at
-the last position lose? And fresh models of the same kinds learn to name, at the last
-position, the first of some random symbols: in how many steps, by the distance?
+In each model of ``text_rivals`` one character of the window is exchanged for one from
+elsewhere: how many bits does the prediction at the last position lose? And fresh models
+learn to name, at the last position, the first of some random symbols: in how many
+steps, by the distance?
 
-Bands, after exploring the second part with seed 0: for every seed attention names the
-first symbol within 60 steps at all distances; the convolution within 200 up to 48, and
-not at 63, where it does not reach; the recurrent model within 200 up to 8, and not from
-32 on. On the text, all three lose more than 1 bit by the character just read, and less
-than 0.05 bits by one that is 32 or more back.
+Bands, every seed: attention names the first symbol within 60 steps at all distances;
+the convolution within 200 up to 48, and not at 63, where it does not reach; the
+recurrent model within 200 up to 8, and not from 32 on. On the text, all three lose more
+than 1 bit by the character just read, and less than 0.05 bits by one 32 or more back.
 """
 
 from math import log
@@ -82,7 +81,6 @@ def steps_to_first(way: str, distance: int, seed: int) -> int | None:
 
 
 def one(way: str, seed: int) -> dict[str, Any]:
-    """Measure both with one way and one seed."""
     text, recipe = read_text("library"), TEXT_RECIPES["library"]
     row = {"way": way, "seed": seed}
     row["steps"] = {n: steps_to_first(way, n, seed) for n in FIRST}
@@ -97,7 +95,6 @@ def one(way: str, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Measure all three with every seed."""
     task = {"symbols": SYMBOLS, "batch": BATCH, "steps": STEPS, "rate": RATE}
     rows = [one(way, seed) for seed in SEEDS for way in WAYS]
     return facts() | {"distances": DISTANCES, "first": task, "rows": rows}

@@ -1,19 +1,11 @@
 """Chapter 12: what a guess costs in evaluation, with the same least context.
 
-Every guess shall see at least 801 characters. A vanilla model of 4 layers and width 256
-reads windows of 800 + n and scores the last n guesses, then advances by n; Transformer-
-XL of the same widths has 800 characters in memory and reads segments of n. Both guess
-with the same contexts, 801 to 800 + n characters (with memory, what lies there has
-looked further back). Batch 1, one thread, CPU milliseconds a guess; all are timed in
-turn, so that a busy machine slows all of them, and the medians of the rounds are told.
-"written out" computes attention as models of that time did; "fused" calls the kernel,
-told that attention is causal: it skips half of the scores.
-
-Bands, written before the first run of this form, from one that timed windows of 800 and
-1600 (63 and 152 ms fused, 141 and 551 written out) and memories of 800 (0.29 ms a guess
-by segments of 128): by one, a fused window costs at least 100 times what memory costs
-by 128, one written out at least 250 times. By 128, the fused window costs 1.5 to 3
-times what memory costs by 128; by 800, it costs less than memory by 128.
+Every guess sees at least 801 characters. A vanilla model of 4 layers and width 256
+reads windows of 800 + n, scores the last n guesses and advances by n; Transformer-XL of
+the same widths has 800 characters in memory and reads segments of n. Batch 1, one
+thread, CPU milliseconds a guess, all in turn, medians of the rounds. "written out"
+computes attention as models of that time did; "fused" calls the kernel, told that
+attention is causal: it skips half of the scores.
 """
 
 import statistics
@@ -83,7 +75,6 @@ def milliseconds(read: Callable[[], Tensor], times: int = 1) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Time the three ways by each step, in turn."""
     ways: dict[tuple[str, int], Callable[[], Tensor]] = {}
     for step in STEPS:
         ways["window, written out", step] = window(step, PlainAttention)
@@ -109,10 +100,7 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
-    ratios = {
-        (run["way"], run["step"]): run["to memory by 128"] for run in record["runs"]
-    }
+    ratios = {(r["way"], r["step"]): r["to memory by 128"] for r in record["runs"]}
     assert ratios["window, fused", 1] > 100
     assert ratios["window, written out", 1] > 250
     assert 1.5 < ratios["window, fused", 128] < 3

@@ -1,17 +1,16 @@
-"""Chapter 12: which of the characters that a memory reaches are used, three seeds.
+"""Chapter 12: which of the characters that a memory reaches are used.
 
-The text: words of n random letters out of 16, each written twice. The second copy can
-be guessed by whoever sees n characters back. Transformer-XL of two layers reads
-segments of 16, with a memory of 0, 16 or 32. Its outputs depend on characters up to 16,
-48 and 80 back (chapter 12.2), but each layer sees 16, 32 and 48 at most. Right guesses
-are counted in second copies, at positions 9 to 16 of a segment, in a text that wasn't
-trained on; there a layer sees 8, 24 and 40 back at least.
+The text: words of n random letters out of 16, each written twice. Transformer-XL of two
+layers reads segments of 16, with a memory of 0, 16 or 32. Its outputs depend on
+characters up to 16, 48 and 80 back (chapter 12.2), but each layer sees 16, 32 and 48 at
+most, and at positions 9 to 16 of a segment, where right guesses are counted in second
+copies, 8, 24 and 40 at least.
 
-Bands, written before the final run: a word of n letters is recalled (at least 0.9
-right, each seed) if a layer sees n back: 8 always, 24 with a memory of 16, 40 with one
-of 32. Otherwise guesses are near chance, 1/16 (below 0.2, each seed): 24 without a
-memory, and 40 with a memory of 16, though its outputs depend on characters that far
-back, because no gradient tells a state what a later segment will need.
+Bands, every seed: a word of n letters is recalled (at least 0.9 right) if a layer sees
+n back: 8 always, 24 with a memory of 16, 40 with one of 32. Otherwise guesses are near
+chance, 1/16 (below 0.2): 24 without a memory, and 40 with a memory of 16, though its
+outputs depend on characters that far back, because no gradient tells a state what a
+later segment will need.
 """
 
 from itertools import islice
@@ -45,7 +44,6 @@ def doubled(
 
 
 def one(word: int, mem_len: int, seed: int) -> float:
-    """Train a model, and return the share of right guesses in second copies."""
     torch.manual_seed(seed)
     model = TransformerXL(TransformerXLConfig(LETTERS, **WIDTHS, mem_len=mem_len))
     text, _ = doubled(word, (STEPS + 1) * BATCH * SEGMENT, seed)
@@ -67,7 +65,6 @@ def one(word: int, mem_len: int, seed: int) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Train each, with each seed."""
     runs = []
     for word in WORDS:
         for mem_len in MEMORIES:

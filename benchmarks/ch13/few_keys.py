@@ -1,16 +1,11 @@
 """Chapter 13: how much of a query's weight its heaviest keys carry.
 
-Chapter 11's model (recipe "library"), trained with three seeds, reads the held-out text
-in windows of 64 characters. The last query of each window sees all 64 keys; its weights
-are sorted from heavy to light and added up.
+Chapter 11's model (recipe "library") reads the held-out text in windows of 64
+characters. The last query of each window sees all 64 keys; its weights are sorted from
+heavy to light and added up. Uniform weights would give the 8 heaviest 0.125.
 
-Bands, before the first run, from what chapter 11's heads look like: averaged over heads
-and layers, the 8 heaviest of 64 keys carry at least 0.7 of the weight for every seed,
-and less than 0.99; of even weights they would carry 0.125.
-
-And how far away are they? The *last* 8 keys, whatever their weight, carry at least half
-of it in the first layer for every seed, and less in the second, which is where chapter
-11 found a head that looks for brackets.
+And how far away are they? Expected: near ones carry more in the first layer than in the
+second, which is where chapter 11 found a head that looks for brackets.
 """
 
 from typing import Any
@@ -72,7 +67,6 @@ def one(seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Measure with every seed."""
     return facts() | {"windows": WINDOWS, "rows": [one(seed) for seed in SEEDS]}
 
 

@@ -4,16 +4,8 @@ Width 256, 4 heads, causal, batch 1, chunks of 64, one thread. "plain" writes at
 out, "fused" calls the kernel, told that attention is causal; LSH by ours,
 `transformers` and `reformer-pytorch`, with 1 and 4 rounds. All have maps for queries,
 values and output, and the first two one for keys besides. At each length all are timed
-in turn, so that a busy machine slows all of them; ratios are medians of those of the
-turns. ``make bench NAME=lsh_cost`` installs the peers.
-
-Bands, before the first recorded run, from single runs at 8k (forward .81 and .73 of
-`transformers`, forward and backward .72 and .48) and measurements of others:
-
-- At most 1.0 times `transformers` at equal rounds, at every length from 4096 on,
-  forward, and at most 0.9 times forward and backward.
-- Forward, faster than fused attention from 4096 on with one round, and from 32768 on
-  with four.
+in turn; ratios are medians of those of the turns. ``make bench NAME=lsh_cost`` installs
+the peers.
 """
 
 import statistics
@@ -63,7 +55,6 @@ def seconds(layer: nn.Module, x: Tensor, backward: bool) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Time all at each length, in turn."""
     runs = []
     for length in LENGTHS:
         layers = ways(length)

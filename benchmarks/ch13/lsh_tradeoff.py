@@ -8,14 +8,8 @@ queries spread over the sequence, with random values; exact is shared-QK attenti
 all keys. The fused kernel is exact: its error is 0. Queries have a length of 8, as in
 section 13.6, or of 16: sharper, so that a few keys carry the weight at any length.
 
-Bands, written before the first recorded run. Times, from ``lsh_cost`` (a whole layer:
-one round is faster from 2048 on, four from 16,384 on): at 4096 one round is faster than
-the kernel and eight aren't; at 32,768 four rounds are faster. Errors at a length of 8,
-from an unfinished run: above 0.25 at 4096 with eight rounds, above 1 at 16,384, because
-the light keys, each next to nothing, carry half of the weight together. At a length of
-16, from a count of the weight (8 keys near e^15.7, the others e^2 on average): below
-those at a length of 8, below 0.6 with eight rounds, above 0.05. All fall from one
-number of rounds to the next, and grow with the length.
+Expected: at a length of 8 the light keys, each next to nothing, carry half of the
+weight together, so errors are large and grow with the length.
 """
 
 import statistics
@@ -84,7 +78,6 @@ def seconds(length: int) -> dict[str, float]:
 
 
 def run() -> dict[str, Any]:
-    """Measure errors with each seed, and times with one."""
     runs = []
     with torch.no_grad():
         for length in LENGTHS:

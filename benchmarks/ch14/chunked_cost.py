@@ -1,17 +1,12 @@
 """Chapter 14: what a feed-forward network takes at its peak, whole and in chunks.
 
 Width 256, 4096 between the maps, 8192 positions: the inner vectors of all positions are
-134 MB. "cut" maps 256 positions at a time and stores what autograd wants: all inner
-vectors, in pieces. "chunked" is :class:`ChunkedFeedForward`, which computes them again.
-Memory is the peak of a fresh process (``benchmarks/memory.py``); times are CPU seconds
-on one thread, in turn, three times.
+134 MB. "cut" maps 256 positions at a time and stores all inner vectors, in pieces.
+"chunked" is :class:`ChunkedFeedForward`, which computes them again. Memory is the peak
+of a fresh process (``benchmarks/memory.py``); times are CPU seconds, in turn.
 
-Bands, written before the final run, from trials. Without gradients, whole has two inner
-tensors at once (before and after the ReLU), 260 to 300 MB; cut and chunked less than 30
-MB. Forward and backward, whole has three at once (the stored one, its gradient, and
-that before the ReLU), 400 to 450 MB; cut keeps the stored one, in pieces, 134 to 200
-MB; chunked at most 60 MB: the ends and their gradients, one chunk, and the gradients of
-the maps. Chunked takes 1.1 to 1.5 times the CPU time of whole: one more forward pass.
+Expected, from what is alive at once: without gradients, whole has two inner tensors;
+forward and backward, three. Chunked runs forward once more.
 """
 
 import statistics
@@ -58,7 +53,6 @@ def network(way: str, backward: bool) -> Callable[[], Any]:
 
 
 def run() -> dict[str, Any]:
-    """Measure all in turn."""
     runs = []
     for backward in (False, True):
         ways = ("whole", "cut", "chunked")
@@ -81,10 +75,9 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
     runs = {(run["way"], run["backward"]): run for run in record["runs"]}
-    bands = {"whole": (400, 450), "cut": (134, 200), "chunked": (20, 60)}
-    for way, (low, high) in bands.items():
+    limits = {"whole": (400, 450), "cut": (134, 200), "chunked": (20, 60)}
+    for way, (low, high) in limits.items():
         assert low < runs[way, True]["MB"] < high
     assert 260 < runs["whole", False]["MB"] < 300
     assert runs["cut", False]["MB"] < 30 and runs["chunked", False]["MB"] < 30

@@ -3,8 +3,8 @@
 The layers of ``one_stream`` and the blocks of ``reversible_length``, deep and long at
 once: the peak of a forward and backward pass, in a fresh process each.
 
-Bands, written before the final run, from the slopes (8.43 and 3.21 MB a layer) and the
-peaks of six layers (217 and 212 MB): checkpointed 290 to 315 MB, reversible 235 to 255.
+Bands, from the slopes (8.43 and 3.21 MB a layer) and the peaks of six layers (217 and
+212 MB): checkpointed 290 to 315 MB, reversible 235 to 255.
 """
 
 from typing import Any
@@ -15,7 +15,6 @@ from benchmarks.memory import peak
 
 
 def run() -> dict[str, Any]:
-    """Measure both."""
     case = {"depth": 16, "length": 8192}
     megabytes = {
         "checkpointed": round(peak(ordinary, way="checkpointed", **case), 2),

@@ -1,16 +1,10 @@
 """Chapter 14: a reversible stack whose buckets aren't those of the forward pass.
 
 Eight blocks with LSH attention (two rounds, chunks of 32), width 64, 2048 positions.
-The backward pass gets its buckets in three ways. "kept" is what the module does: they
-are those of the forward pass. "hashed again" hashes the rebuilt vectors by the same
-maps. "new maps" draws maps from a generator of its own, whose state nobody puts back.
-Told are the share of buckets in which a rebuilt vector would land elsewhere, and the
-error of the gradients against a stack that stores, in the same dtype.
-
-Bands, written before the final run, from one seed. In single precision fewer than one
-bucket in ten thousand changes; in bfloat16 0.3 to 3 %, and then the gradients of
-"hashed again" are at least 3 times as far off as those of "kept". "new maps" is refused
-by the sequence in both dtypes.
+"kept" is what the module does: buckets are those of the forward pass. "hashed again"
+hashes the rebuilt vectors by the same maps. "new maps" draws maps from a generator of
+its own, whose state nobody puts back. Told are the share of buckets in which a rebuilt
+vector would land elsewhere, and the error of the gradients against a stack that stores.
 """
 
 import statistics
@@ -60,7 +54,6 @@ def gradient(way: str, backward: str, dtype: torch.dtype, seed: int):
 
 
 def run() -> dict[str, Any]:
-    """Measure each way and dtype, three seeds."""
     runs = []
     for dtype in (torch.float32, torch.bfloat16):
         for backward in BACKWARD:
@@ -83,19 +76,19 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
-    runs = record["runs"]
     for dtype, low, high in (("float32", 0, 1e-4), ("bfloat16", 0.003, 0.03)):
-        of_dtype = [run for run in runs if run["dtype"] == dtype]
-        assert all("refused" in r for r in of_dtype if r["backward"] == "new maps")
-        kept, again = (
-            [run for run in of_dtype if run["backward"] == name]
-            for name in ("kept", "hashed again")
+        kept, again, new = (
+            [
+                run
+                for run in record["runs"]
+                if (run["dtype"], run["backward"]) == (dtype, backward)
+            ]
+            for backward in BACKWARD
         )
-        assert len(kept) == len(again) == 3
-        for one, other in zip(kept, again, strict=True):
-            assert low <= one["changed buckets"] <= high
+        assert all("refused" in run for run in new)
+        for run, other in zip(kept, again, strict=True):
+            assert low <= run["changed buckets"] <= high
             if dtype == "bfloat16":
-                assert other["error"] > 3 * one["error"]
+                assert other["error"] > 3 * run["error"]
             else:
-                assert one["error"] < 1e-6
+                assert run["error"] < 1e-6

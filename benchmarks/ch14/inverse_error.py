@@ -1,19 +1,15 @@
 """Chapter 14: how far off is what is rebuilt, by depth and dtype?
 
-A stack as in ``reversible_cost``, smaller (width 64, 256 positions), with random
-weights. Rounding happens in the forward pass (x + F can't hold all digits) and again
-backwards. Told are, each relative by norms and for three seeds: the error of the input
-that ``inverse`` gives back; the error of the gradients of all parameters against those
-of the same stack that stores, in the same dtype; and, to compare, how far those of the
-stored one are from double precision, which is the dtype's own doing. "raises" says
-whether the sequence itself refused: it does if half of the digits are lost.
+A stack as in ``reversible_cost``, smaller, with random weights. Rounding happens in the
+forward pass (x + F can't hold all digits) and again backwards. Told are, each relative
+by norms: the error of the input that ``inverse`` gives back; of the gradients of all
+parameters against those of the stack that stores, in the same dtype; and how far those
+are from double precision. "raises" says whether the sequence itself refused: it does if
+half of the digits are lost.
 
-Bands, written before the final run, from one seed at three depths. The error of the
-input begins below the dtype's ε (2e-16, 1e-7, 8e-3, 1e-3) and grows with depth, by less
-than 100 times up to 32 blocks: each sum rounds once and passes on what it got. Reversed
-gradients differ from stored ones by no more than twice what stored ones of the same
-dtype differ from double precision: what reversing adds is no worse than what the dtype
-does anyway. The sequence refuses nowhere: no error reaches √ε.
+Expected: each sum rounds once and passes on what it got, so the error of the input
+grows with depth, and what reversing adds to the gradients is no worse than what the
+dtype does anyway.
 """
 
 import statistics
@@ -66,7 +62,6 @@ def errors(dtype: torch.dtype, depth: int, seed: int) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Measure each dtype and depth, three seeds."""
     runs = []
     for dtype in DTYPES:
         for depth in DEPTHS:
@@ -86,12 +81,11 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
     runs = record["runs"]
     first = {run["dtype"]: run["input"] for run in runs if run["depth"] == 1}
     for run in runs:
         dtype = getattr(torch, run["dtype"])
-        assert run["input, seeds"] and first[run["dtype"]] < torch.finfo(dtype).eps
+        assert first[run["dtype"]] < torch.finfo(dtype).eps
         assert run["input"] < 100 * first[run["dtype"]]
         assert run["raises"] == 0
         if dtype != torch.float64:

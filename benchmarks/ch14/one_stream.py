@@ -5,11 +5,9 @@ and then x + G(x): what people checkpoint. Memory is the peak of a fresh process
 (``benchmarks/memory.py``) at two lengths; times are CPU seconds at depth 16 and 2048
 positions, in turn, and the median of the rounds' ratios.
 
-Bands, written before the final run, from the count of what is alive: stored takes 24 to
-27 MB a layer at 2048 positions. Checkpointed takes the larger of two: states of 2.1 MB
-a layer, which are there before the backward pass, and gradients of 3.2 MB a layer,
-which are there after it; at 8192 positions the states, 8.4 MB, win. So 2.1 to 3.4 MB at
-2048 and 8 to 9 MB at 8192. Checkpointed takes 1.2 to 1.35 times the time of stored.
+Bands, from what is alive: stored takes 24 to 27 MB a layer at 2048 positions.
+Checkpointed takes the larger of states (2.1 MB a layer) and gradients (3.2 MB a layer):
+2.1 to 3.4 MB at 2048, 8 to 9 MB at 8192, and 1.2 to 1.35 times the time of stored.
 """
 
 import statistics
@@ -57,7 +55,6 @@ def ordinary(way: str, depth: int, length: int) -> Work:
 
 
 def run() -> dict[str, Any]:
-    """Measure both ways at both lengths, and the time at depth 16."""
     peaks, slopes = [], {}
     for length, depths in DEPTHS.items():
         for way in ("stored", "checkpointed"):

@@ -1,17 +1,12 @@
 """Chapter 14: the window of 16 384 and its pieces once more, with all pairs.
 
 In ``reformer_steps``, cutting the long window into 256 of 64 changes two things: how
-far a character sees, and whether it sees all of that or only some that hash alike.
-Here LSH attention is replaced by all pairs (PyTorch's kernel), so that only the first
-changes: same widths, same text, same 100 steps, same characters. The control of a
-hundred steps costs six CPU minutes, the pieces one. One seed, 0, as there.
+far a character sees, and whether it sees all of that or only some that hash alike. Here
+LSH attention is replaced by all pairs (PyTorch's kernel), so that only the first
+changes. One seed; the control takes six CPU minutes, the pieces one.
 
-Bands, written before the run. All pairs on the long window: 25 steps gave 3.93 bits
-(``reformer_text``), 100 steps of LSH attention 3.68. More steps help, and a character
-loses nothing by seeing more, so: between 3.2 and 3.8. The pieces: with LSH attention
-3.37, and in pieces of 64 that meets all pairs, too: between 3.17 and 3.57. If hashing
-is what costs the long window its bits, the two come within 0.15 of each other; if the
-long window does, they stay at least 0.15 apart. Which of the two isn't foretold.
+If hashing is what costs the long window its bits, the two come within 0.15 of each
+other; if the long window does, they stay at least 0.15 apart.
 """
 
 import time
@@ -24,7 +19,6 @@ from benchmarks.ch14.reformer_steps import LONG, SHORT, Cut
 
 
 def run() -> dict[str, Any]:
-    """Train both, and test them on modules that they haven't read."""
     text, runs, recipe, seed = read_text("library"), [], REFORMER_RECIPES["16k"], 0
     for window in (SHORT, LONG):
         began = time.process_time()
@@ -45,10 +39,6 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
-    cut, long = record["runs"]
-    assert 3.2 < long["bits"] < 3.8 and 3.17 < cut["bits"] < 3.57
-    assert long["bits"] - cut["bits"] > 0.15  # the window costs bits, not hashing
-    for run, length in ((cut, 64), (long, 16_384)):
-        assert run["window"] == length and run["in a row"] == 16_384
-        assert (run["steps"], run["seed"], run["characters"]) == (100, 0, 1_638_400)
+    cut, long = (run["bits"] for run in record["runs"])
+    assert 3.2 < long < 3.8 and 3.17 < cut < 3.57
+    assert long - cut > 0.15  # the window costs bits, not hashing

@@ -1,19 +1,15 @@
 """Chapter 14: a language model that reads 16 384 characters at once, on a CPU.
 
-Chapter 11's text, two Reformers of the same widths, about 80 CPU seconds each: one
-with LSH attention (one round), 100 windows; one with attention to all by PyTorch's
-kernel, 25 windows. A GPT of those widths reads in windows of 64 as many characters as
-the first. One seed: all of it takes about four CPU minutes. Bits per character are
-those of the held-out modules, in windows as long as those of training. Memory is the
-peak of one training step in a fresh process (``benchmarks/memory.py``), for the
-Reformers reversible as they are, and with all blocks stored, two layers and eight.
+Chapter 11's text, two Reformers of the same widths, about 80 CPU seconds each: one with
+LSH attention (one round), 100 windows; one with attention to all by PyTorch's kernel,
+25 windows. A GPT of those widths reads in windows of 64 as many characters as the
+first. One seed. Bits per character are those of the held-out modules, in windows as
+long as those of training. Memory is the peak of one training step in a fresh process
+(``benchmarks/memory.py``), for the Reformers reversible as they are, and with all
+blocks stored, two layers and eight.
 
-Bands, written before the final run, from longer trials (3.66 bits after 150 steps, 3.81
-after 40): these are few updates, so both Reformers end between 4.2 bits and 3.4, about
-where counting pairs of characters does (3.59), the first no more than 0.1 above the
-second; the GPT, with sixteen times as many updates on the same characters, ends below
-both: early on, updates count for more than context. Two layers are soon stored: that
-takes 1.1 to 1.5 times the memory of reversible; eight take at least twice as much.
+Expected: these are few updates, so both Reformers end about where counting pairs does
+(3.59); the GPT, with sixteen times as many updates, ends below both.
 """
 
 import time
@@ -76,7 +72,6 @@ def gpt() -> float:
 
 
 def run() -> dict[str, Any]:
-    """Train the three, and measure a step of each."""
     peaks, runs = [], []
     for attention in STEPS:
         for forget in (True, False):
@@ -102,16 +97,14 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
-    made = record
-    bits = {run["model"].split()[-1]: run["bits"] for run in made["runs"]}
-    assert all(3.4 < bits[attention] < 4.2 for attention in ("LSH", "all"))
+    bits = {run["model"].split()[-1]: run["bits"] for run in record["runs"]}
+    assert all(3.4 < bits[attention] < 4.2 for attention in STEPS)
     assert bits["LSH"] <= bits["all"] + 0.1
     assert bits["GPT"] < min(bits["LSH"], bits["all"])
     peaks = {
-        (r["attention"], r["layers"], r["forget"]): r["MB"] for r in made["one step"]
+        (r["attention"], r["layers"], r["forget"]): r["MB"] for r in record["one step"]
     }
-    for attention in ("LSH", "all"):
+    for attention in STEPS:
         few, many = (
             peaks[attention, layers, False] / peaks[attention, layers, True]
             for layers in (2, 8)

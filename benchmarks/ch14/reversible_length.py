@@ -3,10 +3,8 @@
 The stacks of ``reversible_cost``, at 8192 positions: a forward and backward pass of two
 and of six blocks, each in a fresh process. The slope is what a layer takes.
 
-Bands, written before the final run, from the slopes at 2048 positions (25.3, 4.25 and
-3.2 MB): what stored and checkpointed blocks take grows with the length, to about 101
-and 17 MB (two streams of 8192 × 256 numbers are 16.8 MB); what a reversible block
-takes doesn't, since it is the gradients of its own weights: 3.2 MB, at most 4.
+Expected: what stored and checkpointed blocks take grows with the length; what a
+reversible block takes doesn't, since it is the gradients of its own weights.
 """
 
 from typing import Any
@@ -18,7 +16,6 @@ LENGTH, DEPTHS, WAYS = 8192, (2, 6), ("stored", "checkpointed", "reversible")
 
 
 def run() -> dict[str, Any]:
-    """Measure each way at both depths."""
     runs, slopes = [], {}
     for way in WAYS:
         few, many = (
@@ -33,7 +30,6 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check this record's bands."""
     slopes = record["MB per layer"]
     assert 95 < slopes["stored"] < 107
     assert 15 < slopes["checkpointed"] < 18.5

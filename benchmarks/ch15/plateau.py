@@ -1,26 +1,17 @@
 """Chapter 15: the loss that stays at the entropy of single tokens, and what keeps it.
 
 A BERT learns from the functions of Python's library, cut to 32 tokens. The line is the
-loss of guessing each token by its share of the text, which is what a model knows before
-it looks at the context. Measured is the step at which the loss on held-out text is
-first 0.3 nats below that line, looked at every 20 steps; 0 if it never is. The learning
-rate rises for as many steps as a tenth of all, and stays.
+loss of guessing each token by its share of the text. Measured is the step at which the
+loss on held-out text is first 0.3 nats below that line, looked at every 20 steps; 0 if
+it never is. The learning rate rises for a tenth of all steps, and stays.
 
-The same with docstrings was broken off: none of six ways left within 900 steps (seed 0,
-5.74 to 6.04 with the line at 5.89).
-
-Bands, before the run (with twice as many masks, one seed was 0.5 below the line after
-200 steps): as it is, the line is left after 100 to 400 steps with every seed. A third
-of the rate takes at least 1.5 times as many steps (or never leaves), a quarter of the
-batch at least 1.3 times. Without warm-up nothing is gained: it isn't left sooner than
-with it by more than 60 steps. Three times the rate is too much for norms after each
-sum: it leaves later than as it is, or never, and without warm-up it never does with two
-seeds or more. With texts of up to 128 tokens, and a quarter as many, it takes at least
-twice as many steps: each position is met less often, and neighbours are harder to find.
-
-Found: all but two. A third of the rate takes 1.43 to 1.57 times as many steps. Long
-texts leave the line as soon as short ones (140 to 200 steps), but then creep: after all
-steps they have 3.0 to 3.3 nats, and short ones 1.6.
+Bands: as it is, the line is left after 100 to 400 steps with every seed. A third of the
+rate takes at least 1.5 times as many steps (missed: 1.43 to 1.57), a quarter of the
+batch at least 1.3 times. Without warm-up it isn't left sooner by more than 60 steps.
+Three times the rate is too much for norms after each sum: it leaves later than as it
+is, or never, and without warm-up it never does with two seeds or more. Texts of up to
+128 tokens, a quarter as many, take at least twice as many steps, since each position is
+met less often (missed: they leave as soon, and then creep).
 """
 
 from typing import Any
@@ -56,7 +47,6 @@ KINDS = {  # rate, texts in a batch, steps of warming up, tokens of a text
 
 
 def run() -> dict[str, Any]:
-    """Train every kind with every seed."""
     texts, rows = code_texts(), []
     recipe = PRETRAINING_RECIPES["code"]._replace(
         steps=STEPS, long_steps=0, masked=0.15, shares=(0.8, 0.1, 0.1)

@@ -4,10 +4,10 @@ The model read reactions with hidden tokens, and no numbers of atoms. For each o
 layers and 8 heads: of the 2,064 atoms of the products of 158 reactions
 (``annotated.data.reactions``), the share whose largest weight, among all atoms
 of the reactants, solvents and reagents, is on the atom that they were, or on one that
-symmetry can't tell from it. Beside it: the same model with random weights, three seeds;
-the reactants' atom of the same number; the first one of the same element; one of the
-same element by lot; and the one around which the longest piece of text is the same.
-Errors are over kinds of reactions, which are resampled.
+symmetry can't tell from it. Beside it: the same model with random weights; the
+reactants' atom of the same number; the first one of the same element; one by lot; and
+the one around which the longest piece of text is the same. Errors are over kinds of
+reactions, which are resampled.
 
 The package of the model names one head: the sixth of the eleventh layer. "same element"
 lets it choose among atoms of the product atom's element alone, "both ways" adds the
@@ -15,29 +15,21 @@ weights with which the reactants' atoms look at the product's. So that a head is
 praised by the reactions it was picked for, the best head of every second reaction is
 tried on the others.
 
-Bands, written before the first run:
+Bands:
 
-- The named head is right for 60 to 95 % of the atoms, it is the best of the 96, and it
-  is the best one of either half.
+- The named head is right for 60 to 95 % of the atoms (missed: 95.2), it is the best of
+  the 96, and of either half (missed: the same head two layers below is).
 - Half of the heads are right for less than 30 %.
 - With random weights the best of 96 heads is right for less than 30 %, with each seed,
   and the mean of them for less than 15 %.
 - The same number is right for less than 20 %, the first of the element for less than
   30 %, by lot for less than 30 %.
 - It is right less often where rings and skeletons are made anew (REMADE).
-- (Written before the first run that had it:) the longest same text is right for 50 to
-  85 %, and less often than the named head.
+- The longest same text is right for 50 to 85 %, and less often than the named head.
 
-The first run missed two. The named head was right for 95.2 %, more than was thought;
-and not it was the best, but the same head two layers below, with 95.9 %: the layers are
-one, and from the seventh on its sixth head finds 94 % and more. So the sentence about
-the best head has to name the head and not the layer. The rest held.
-
-A second run has more, without bands, since it was looked at before: the products in
-1,530 other spellings, begun at other atoms ("other spellings", beside "the text in
-other spellings"; "middle oxygen": of the first ester, in how many of its spellings the
-link is right); "all tokens", where the largest weight has to be the largest of all
-tokens; each kind's share by the longest same text; and how many hidden atoms are
+Without bands: the products in other spellings, begun at other atoms ("middle oxygen":
+of the first ester, in how many of its spellings the link is right); "all tokens", where
+the largest weight has to be the largest of all tokens; and how many hidden atoms are
 guessed without each head, in which layers ("without"), with the share of these atoms
 that the named head of the whole model links rightly while they are hidden.
 """
@@ -292,7 +284,6 @@ def best(heads: list[Tensor]) -> list[int]:
 
 
 def run() -> dict[str, Any]:
-    """Measure every head, the named one in more ways, and the controls."""
     model = reaction_model()
     trained = of_heads(model)
     named = [one[LAYER, HEAD] for one in trained]

@@ -1,7 +1,6 @@
 """Chapter 16: what glassllm's model writes, and its loss on a line, loaded wrongly too.
 
 For readers whose installation lacks the model's file; pages compute it anew elsewhere.
-Nothing is trained.
 """
 
 from typing import Any
@@ -11,5 +10,4 @@ from annotated.data.glassllm import glass_model
 
 
 def run() -> dict[str, Any]:
-    """Write on, and read."""
     return {"text": story(glass_model()), "losses": careless_losses(weights())}

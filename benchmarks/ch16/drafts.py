@@ -13,29 +13,20 @@ model's own nats per token of 128 texts each, written in four ways: alone, with 
 guesses of "pairs, averaged", and so with two wrong steps. "milliseconds" are those of
 a reading of so many positions, 60 being cached.
 
-A trial before the bands were written had shown acceptances on 32 texts: 0.15 for any
-token, 0.21 for frequent ones, 0.39 for counted pairs, 0.54 for averaged ones, and 0.45,
-0.57 and 0.77 for 1, 2 and 3 layers; and 1.1 to 1.4 milliseconds for 1 to 9 positions. A
-trial of the code on one text showed that averaged pairs give about 2 tokens. Bands,
-written before the first run:
+Bands:
 
-- Acceptances are within 0.02 of these.
-- Tokens per reading are within 15 % of equation 1 with the mean overlap, for all
-  drafts and numbers of guesses; for the model itself it's exact.
-- Where they differ at 8 guesses, they are more than the equation says: easy stretches
-  and hard ones come in runs.
+- Acceptances are within 0.02 of 0.15 for any token, 0.21 for frequent ones, 0.39 for
+  counted pairs, 0.54 for averaged ones (missed: 0.518), and 0.45, 0.57 and 0.77 for 1,
+  2 and 3 layers.
+- Tokens per reading are within 15 % of equation 1 with the mean overlap; for the model
+  itself it's exact. Where they differ at 8 guesses, they are more than the equation
+  says, because easy stretches come in runs (missed: now above, now below).
 - Nats per token with the draft are within 0.06 of those alone; if every guess is kept,
   more than 0.5 higher; without the residual, more than 0.06 away.
 - By theorem 3.8 with the share of weights that a guess reads as its cost: the averaged
   pairs reach more than 1.8 with some number of guesses, no draft of layers reaches 1.2.
 - In CPU seconds, no layers and not the model itself save any here; averaged pairs
   take between 0.6 and 1.3 times what the model alone takes.
-
-The first run missed two. Averaged pairs share 0.518 with the model on the 64 texts,
-0.02 less than on the trial's 32 others. And at 8 guesses the measured tokens are now
-above the equation, now below it, by 3 % at most: runs of easy and hard tokens don't
-show. The rest held. (Other processes ran on the machine; CPU seconds are those of this
-one alone, but not free of them.)
 """
 
 import statistics
@@ -175,7 +166,6 @@ def milliseconds(model: GPT, text: Tensor) -> dict[int, float]:
 
 
 def run() -> dict[str, Any]:
-    """Measure every draft, and every number of guesses."""
     model = glass_model()
     texts = drafting.texts(model, 256)
     drafts = drafting.drafts(model, texts)

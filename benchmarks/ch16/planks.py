@@ -1,19 +1,14 @@
 """Chapter 16: today's parts, each swapped alone into a small GPT-2, at equal size.
 
-All read the library's text for as long, with three seeds and a rate of 0.01 (half of it
-in ``ch16_planks_slower``). Two controls have a quarter more or less in their networks.
+All read the library's text for as long, at a rate of 0.01 (half of it in
+``planks_slower``). Two controls have a quarter more or less in their networks.
 
-Bands, before the run, for the means over the seeds, in bits per character below GPT-2
-(positive is better): rotary 0.03 or more; SwiGLU 0.005 or more; RMSNorm, no biases and
-QK-norm within 0.02 of it; grouped queries from −0.04 to 0.01; the window within 0.04;
-all but the window 0.03 or more. The larger control is better and the smaller one worse
-by 0.01 to 0.08: that is what a difference in size would buy.
-
-Found: GPT-2's own seeds lie 0.14 apart, which the bands hadn't reckoned with. Rotary
-0.331, SwiGLU 0.069, RMSNorm −0.019, QK-norm 0.006, all but the window 0.392, all 0.422,
-the smaller control −0.069: as expected. No biases −0.038, grouped queries −0.071, the
-window −0.065 and the larger control −0.018: missed, each with seeds among GPT-2's. So
-what a difference in size buys isn't seen here, nor what any part but rotary does alone.
+Bands, for the means over the seeds, in bits per character below GPT-2 (positive is
+better; GPT-2's own seeds turned out to lie 0.14 apart): rotary 0.03 or more; SwiGLU
+0.005 or more; RMSNorm, no biases (missed: −0.038) and QK-norm within 0.02 of it;
+grouped queries from −0.04 (missed: −0.071) to 0.01; the window within 0.04 (missed:
+−0.065); all but the window 0.03 or more. The larger control is better (missed: −0.018)
+and the smaller one worse by 0.01 to 0.08: that is what a difference in size would buy.
 """
 
 from typing import Any
@@ -29,7 +24,6 @@ from benchmarks.record import SEEDS
 
 
 def run(rate: float = PLANKS_RECIPE.rate) -> dict[str, Any]:
-    """Train every model with every seed."""
     text, rows = read_text(PLANKS_RECIPE.text), []
     recipe = PLANKS_RECIPE._replace(rate=rate)
     length = recipe.model["max_len"]

@@ -1,30 +1,26 @@
 """Page 17b: what attention's time goes to, written out, tile by tile, and fused.
 
 8192 positions, four heads of width 64, float32, one thread, forward and backward, no
-mask; the three ways are those of ``ch17_fused_memory.py``. CPU seconds, in turn, three
-times. Each time a way is run twice: as it is ("seconds"), and with the CPU time of each
-tensor operation noted. A profiler would note the time on the clock, of which other
-processes take their part. "products" are the products of matrices; "passes" all other
-operations on a matrix of scores, whole or a tile: the softmax, its backward pass, and
-in the loop scaling and hiding, too. "fresh" is what the operating system takes to hand
-out memory during either (its system time; it clears each page). What remains of
-"seconds" is Python, copies of rows, and giving memory back. Noting takes a
-little itself, so in the loop, whose operations are many and small, nothing remains.
+mask; the three ways are those of ``fused_memory``. CPU seconds, in turn, three times.
+Each time a way is run twice: as it is ("seconds"), and with the CPU time of each tensor
+operation noted (a profiler would note the time on the clock). "products" are the
+products of matrices; "passes" all other operations on a matrix of scores, whole or a
+tile. "fresh" is what the operating system takes to hand out memory during either (its
+system time; it clears each page). What remains of "seconds" is Python, copies of rows,
+and giving memory back.
 
 The fused kernel is a single operation forward and one backward. Beside it stands what
 its seven products take at the speed of a large product (2048 × 2048), measured in each
 round.
 
-Bands, written after one trial at 4096 positions, before the recorded run. Medians:
+Bands, of medians:
 
 - Written out: the products take 40 to 70 % of the time, passes over the scores 2 to
   15 %, fresh memory 25 to 50 %.
-- The loop: products 40 to 65 %, passes 20 to 45 %, fresh memory at most 30 %.
+- The loop: products 40 to 65 % (missed: 65.1), passes 20 to 45 %, fresh memory at most
+  30 %.
 - The fused kernel takes 1 to 1.4 times as long as its seven products at full speed.
 - The loop's products take 0.9 to 1.6 times as long as those.
-
-All held but one, by a hair: the loop's products take 65.1 %. A first run, beside other
-work, gave the same picture with more noise, and was replaced.
 """
 
 import resource
@@ -85,7 +81,6 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def run() -> dict[str, Any]:
-    """Measure the three ways, the parts of two of them, and a large product."""
     works = {way: attend(way, LENGTH, causal=False) for way in WAYS}
     runs = {way: {"way": way, "seconds": []} for way in WAYS}
     left, right = torch.randn(2, SIDE, SIDE)

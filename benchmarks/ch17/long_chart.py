@@ -1,42 +1,33 @@
 """Chapter 17: the one chart of Part III: six ways to read a long text.
 
-One small language model of characters (``ch17/long.py``: 4 layers, width
-64, 2 heads), whose attention is written out, fused, sparse (a local head and a strided
-one, 64 each), by LSH (one round, chunks of 64), or Transformer-XL's (segments of 128,
-as many remembered); "reversible" is the fused one in reversible blocks. All in one run,
-one thread.
+One small language model of characters (``ch17/long.py``), whose attention
+is written out, fused, sparse (a local head and a strided one, 64 each), by LSH (one
+round, chunks of 64), or Transformer-XL's (segments of 128, as many remembered);
+"reversible" is the fused one in reversible blocks. All in one run, one thread.
 
 "by length": CPU seconds of a forward and backward pass over one window for 1,000
 characters, all in turn (least, median, most), and its peak of memory in MB, in a fresh
 process (``benchmarks/memory.py``). Written out stops at 2048.
 
 "learned": bits per character of held-out modules, in windows of 1024, after equal CPU
-time (training alone, LIMIT seconds) on Python's library. Every step reads 2048
-characters, two windows of 1024; Transformer-XL reads as many, 16 segments side by side,
-and keeps its memory from step to step. All learn in turns of a second. One rate for
-all: a trial on seed 0, of 6 seconds with twice the characters a step, was better for
-each of the six with 0.01 than with 0.004. In it, bits were 3.77 sparse, 3.84 LSH, 3.90
-fused, 3.99 reversible, 4.11 Transformer-XL (segments of 256), 4.47 written out.
+time (training alone, LIMIT seconds). Every step reads 2048 characters, two windows of
+1024; Transformer-XL reads as many, 16 segments side by side, and keeps its memory from
+step to step. Because its steps read 16 places of the text where the others' read 2,
+there is a control, "fused, short": 16 windows of 128. All learn in turns of a second,
+at a rate of 0.01, which was better than 0.004 for each.
 
-Bands, written before the first run:
+Bands:
 
 - Of fused, the seconds for 1,000 characters at 8192 are at least 3 times those at 1024;
   of LSH and Transformer-XL at most 1.5 times, of sparse at most 2 times.
 - Sparse takes the least time from 1024 on, and at 8192 at most half of fused.
-- Reversible takes 1.2 to 1.7 times as long as fused, and at 8192 at most 0.7 times the
-  memory. Transformer-XL's memory is the least from 2048 on, and at 8192 at most 1.5
-  times that at 1024.
+- Reversible takes 1.2 to 1.7 times as long as fused (missed at 256: 2.1), and at 8192
+  at most 0.7 times the memory. Transformer-XL's memory is the least from 2048 on, and
+  at 8192 at most 1.5 times that at 1024.
 - Written out takes at least twice as long as fused and at least 3 times the memory, at
   1024 and 2048.
 - At equal time, written out is the worst with every seed, and sparse ahead of fused;
   the six come in the same order with every seed but for neighbours within 0.05 bits.
-
-A first run, of 10 seconds each, missed one: at 256 characters reversible took 2.1 times
-as long as fused (1.3 to 1.6 from 512 on). The order was the same with every seed. What
-no band said: Transformer-XL, the slowest but for written out at 1024, learned by far
-the most. Its steps read 16 places of the text where the others' read 2, so the second
-run has a control, "fused, short": the fused model on 16 windows of 128, measured on
-such windows. And it has 60 seconds each: ten were only how training begins.
 """
 
 import statistics
@@ -135,7 +126,6 @@ def learned() -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Measure by length, and train."""
     config = WIDTHS | {"stride": STRIDE, "block": BLOCK, "chunk": CHUNK}
     config |= {"hashes": HASHES, "segment": SEGMENT, "read": READ, "length": LENGTH}
     config |= {"rate": RATE, "seconds": LIMIT, "tested": TESTED * LENGTH}

@@ -4,10 +4,10 @@ One text, 2 heads of width 64, one thread. "written out" is the equation with a 
 "masked" is PyTorch's kernel with a dense boolean mask, "fused" the same kernel without
 one, told that attention is causal (it sees more, so it's the price to beat), and
 "blocks of 64" our ``block_sparse_attention``. Masks and layouts are made before. At
-each length and window all are timed in turn, so that a busy machine slows all of them;
-seconds are medians of the turns with the least and the most, and so are ratios to
-"fused" of the same turn. MB is the peak of a forward and backward pass in a fresh
-process (``benchmarks/memory.py``). "multiplications" are those of scores, forward.
+each length and window all are timed in turn; seconds are medians of the turns with the
+least and the most, and so are ratios to "fused" of the same turn. MB is the peak of a
+forward and backward pass in a fresh process (``benchmarks/memory.py``).
+"multiplications" are those of scores, forward.
 
 By length the window is 256. Left out is what takes gigabytes: "written out" beyond 4096
 and "masked" beyond 8192. By sparsity there are 4096 positions, and so there are for
@@ -15,12 +15,11 @@ strided and fixed patterns of √4096 = 64, whose "useful" is the share of compu
 that may attend. ``flex_attention``: the same window, forward, compiled and not; what
 the backward pass of the compiled one raises is kept in words.
 
-Bands, written before the first run, from an earlier measurement (blocks took 0.09 to
-0.20 of the kernel's time at 16,384 positions, forward and backward) and single trials:
+Bands:
 
 - At 16,384 positions, forward and backward, blocks of 32, 64 and 128 take at most a
   quarter of "fused"'s time, and of blocks of 64 at most a quarter of its time forward.
-- "masked" takes at least as long as "fused", whatever the window: 1.3 times or more.
+- "masked" takes at least 1.3 times as long as "fused", whatever the window.
 - At 4096 positions, forward and backward, blocks of 64 win up to a window of 512 and
   lose at a window of 4096.
 - The second fixed pattern is slower than "fused" with blocks of 64, the other three
@@ -28,10 +27,6 @@ Bands, written before the first run, from an earlier measurement (blocks took 0.
 - Uncompiled flex takes at least ten times the memory of "fused" at 4096 positions;
   compiled is faster forward than "fused" and than blocks of 64, and refuses the
   backward pass.
-
-All held in the first run. (Other processes ran on the machine, so turns of one work
-differ by a tenth, and by more where it takes much memory: at a window of 1024, blocks
-of 64 took 0.78 to 1.85 times what "fused" took.)
 """
 
 import statistics
@@ -246,7 +241,6 @@ def first_line(error: Exception) -> str:
 
 
 def run() -> dict[str, Any]:
-    """Measure by length, by sparsity, and ``flex_attention``."""
     config = {"heads": HEADS, "width": WIDTH, "window": WINDOW, "stride": STRIDE}
     left_out = {f"{name}, beyond": most for name, most in UP_TO.items()}
     result = {"config": config | {"length": LENGTH}, "left out": left_out}

@@ -5,11 +5,6 @@ it is the yardstick. Time: CPU seconds of forward and backward passes over 16 wi
 64, plain and compiled in turn, and of the first pass, which compiles. Recompiles: how
 many graphs are compiled as batches of these lengths come along, one after another, with
 ``dynamic=None`` (the default) and ``dynamic=False``; the backend only counts them.
-
-A trial of the code had counted 2 graphs with the default and 6 without. Bands, before
-the run: compiled logits and gradients are as near to float64 as plain ones, within a
-factor of 4. The default compiles twice, the second time for any length;
-``dynamic=False`` as often as there are different lengths. No band for times.
 """
 
 import time
@@ -59,7 +54,6 @@ def compilations(dynamic: bool | None) -> list[int]:
 
 
 def run() -> dict[str, Any]:
-    """Measure numbers, times and recompiles."""
     torch.manual_seed(0)
     model, exact, batch = large_model(), large_model().double(), draw(64)
     began = time.perf_counter()

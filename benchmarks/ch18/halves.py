@@ -3,18 +3,9 @@
 Six ways (``ch18.large.WAYS``), highest rates of 0.003 and 0.0003, 400
 steps, three seeds. All are measured in float32, on text that wasn't read.
 
-A trial with seed 0 and 600 steps had shown, in bits per character: at 0.003 2.77
-(float32), 2.77 (autocast), 2.83 (bfloat16), 2.76 (rounded at random), 2.76 (master
-weights); at 0.0003 3.36, 3.36, 3.65, 3.36 and 3.36. Bands, before the run, for every
-seed, in bits above float32 with the same seed:
-
-- autocast, random rounding and master weights within 0.06, at both rates;
-- bfloat16 alone between 0.01 and 0.2 at 0.003, and more than 0.15 at 0.0003: the
-  smaller the updates, the more of them round to nothing.
-
-"Nearest" came later, as a control: is it the weights, or Adam's averages, which
-"bfloat16" rounds, too? If it's the weights, it ends at 0.0003 more than 0.15 above
-float32 as well.
+Expected: bfloat16 alone is worse at the lower rate, as the smaller the updates are, the
+more of them round to nothing. "Nearest" is a control: is it the weights, or Adam's
+averages, which "bfloat16" rounds, too?
 """
 
 from typing import Any
@@ -32,7 +23,6 @@ RATES = (3e-3, 3e-4)
 
 
 def run() -> dict[str, Any]:
-    """Train six ways at two rates, three seeds each."""
     text, rows = read_text(LARGE_RECIPE.text), []
     for rate in RATES:
         for seed in SEEDS:

@@ -6,9 +6,6 @@ memory rose (``benchmarks/memory.py``), libraries' scratch space included. Three
 each in single precision, with checkpointed blocks and with ``torch.autocast``; a small
 one besides in bfloat16 alone, with SGD, and with two batches for an update. A timeline
 holds the profiler's count through the second step of one of them.
-
-Bands, before the recorded run, from runs of smaller models: prediction within 5 % of
-what is counted, and within 10 % of what is resident.
 """
 
 from collections.abc import Callable
@@ -117,7 +114,6 @@ def timeline(name: str) -> dict[str, Any]:
 
 
 def run() -> dict[str, Any]:
-    """Predict and measure all of them."""
     rows = []
     for name, (config, batch, length) in MODELS.items():
         for options in OPTIONS + (MORE if name == "tokens" else []):

@@ -13,11 +13,10 @@ gloo processes of one thread each.
   Of each of three rounds of 60 turns the shortest, which others on the machine disturb
   least.
 
-Bands, written before the final run: losses differ by less than 1e-5 relative; a resumed
-run has exactly the losses of its like; two processes send 8P bytes for an all-reduce
-(2 · (n − 1)/n · 4P each), up to 5 % more for headers; two processes
-take 0.5 to 0.8 of the time of one with the largest batch, and 0.9 or more with the
-smallest.
+Bands: losses differ by less than 1e-5 relative; a resumed run has exactly the losses of
+its like; two processes send 8P bytes for an all-reduce (2 · (n − 1)/n · 4P each), up to
+5 % more for headers; two processes take 0.5 to 0.8 of the time of one with the largest
+batch, and 0.9 or more with the smallest.
 """
 
 import csv
@@ -175,7 +174,6 @@ def times() -> list[dict[str, Any]]:
 
 
 def run() -> dict[str, Any]:
-    """Measure all of it."""
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY))
     size = sum(p.numel() for p in model.parameters())
     with tempfile.TemporaryDirectory() as folder:

@@ -72,7 +72,6 @@ def test_the_rate_rises_and_falls():
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("model", ["encoder-decoder", "decoder"])
 def test_the_causal_mask_hides_what_comes_later(model, causal):
-    torch.manual_seed(0)
     s = settings(model=model, causal=causal)
     network = LaboratoryTransformer(s)
     source, target, _ = laboratory_batch(s, [[C, A, B]])
@@ -117,7 +116,6 @@ def test_without_a_residual_nothing_is_added():
 
 
 def test_the_loss_leaves_padding_out():
-    torch.manual_seed(0)
     s = settings()
     model, words = LaboratoryTransformer(s), [[A, B, C], [C, A]]
     source, target, labels = laboratory_batch(s, words)

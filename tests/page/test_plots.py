@@ -16,7 +16,6 @@ from annotated.page.plots import (
     WEIGHTS,
     attention_heatmap,
     described,
-    learning_curve,
     name_lines,
     plot_bars,
     plot_lines,
@@ -44,10 +43,6 @@ def make_weights() -> torch.Tensor:
 
 def labels(ticks) -> list[str]:
     return [tick.get_text() for tick in ticks]
-
-
-def history(*losses: float) -> list[dict[str, float]]:
-    return [{"step": float(i + 1), "loss": loss} for i, loss in enumerate(losses)]
 
 
 # ---- style -------------------------------------------------------------------
@@ -156,59 +151,6 @@ def test_a_heatmap_is_drawn_without_a_warning():
     assert seen == []  # of missing glyphs or too little room
 
 
-# ---- learning_curve ----------------------------------------------------------
-
-
-def test_a_curve_is_the_history():
-    ax = learning_curve({"ours": history(3.0, 2.0, 1.5), "theirs": history(4.0, 1.0)})
-    ours, theirs = ax.lines
-    assert list(ours.get_xdata()) == [1, 2, 3]
-    assert list(ours.get_ydata()) == [3.0, 2.0, 1.5]
-    assert list(theirs.get_ydata()) == [4.0, 1.0]
-    assert labels(ax.get_legend().get_texts()) == ["ours", "theirs"]
-
-
-def test_the_axes_are_labelled_with_quantities():
-    ax = learning_curve({"ours": history(3.0, 2.0)})
-    assert ax.get_xlabel() == "training step"
-    assert ax.get_ylabel() == "loss (nats per symbol)"
-
-
-def test_another_quantity_has_another_label():
-    records = [{"step": 1.0, "loss": 9.0, "norm": 0.5}]
-    ax = learning_curve({"a": records}, quantity="norm", label="gradient norm")
-    assert list(ax.lines[0].get_ydata()) == [0.5]
-    assert ax.get_ylabel() == "gradient norm"
-
-
-def test_what_fit_records_can_be_drawn():
-    ax = learning_curve({"a": [{"step": 1, "loss": 2.0}]})
-    assert list(ax.lines[0].get_xdata()) == [1]
-
-
-@pytest.mark.parametrize(("log", "scale"), [(True, "log"), (False, "linear")])
-def test_the_scale_is_logarithmic_or_linear(log, scale):
-    assert learning_curve({"a": history(3.0, 2.0)}, log=log).get_yscale() == scale
-
-
-def test_curves_can_be_told_apart_without_colour():
-    ax = learning_curve({name: history(2.0, 1.0) for name in "abcd"})
-    assert len({line.get_linestyle() for line in ax.lines}) == 4
-    assert len({line.get_color() for line in ax.lines}) == 4
-
-
-def test_there_may_be_more_curves_than_line_styles():
-    names = [str(i) for i in range(len(PALETTE) + 1)]
-    ax = learning_curve({name: history(2.0, 1.0) for name in names})
-    assert labels(ax.get_legend().get_texts()) == names
-
-
-def test_curves_go_where_they_are_told():
-    _, (left, right) = plt.subplots(1, 2)
-    assert learning_curve({"a": history(1.0)}, ax=left) is left
-    assert not right.lines
-
-
 # ---- wrong arguments ---------------------------------------------------------
 
 
@@ -227,13 +169,6 @@ def test_each_row_and_column_needs_a_name(queries, keys):
 def test_a_heatmap_shows_one_sentence():
     with pytest.raises(ValueError, match=r"^weights must have the shape \(t, s\)"):
         attention_heatmap(make_weights()[None], QUERIES, KEYS)
-
-
-@pytest.mark.parametrize("histories", [{}, {"a": []}, {"a": history(1.0), "b": []}])
-def test_there_must_be_something_to_draw(histories):
-    message = "^histories must hold at least one history with one record$"
-    with pytest.raises(ValueError, match=message):
-        learning_curve(histories)
 
 
 # ---- lines, bars, and what is said of them --------------------------------------

@@ -136,7 +136,6 @@ def test_verdicts_come_in_pairs_of_the_same_words():
 
 
 def test_a_bag_is_the_mean_of_its_words():
-    torch.manual_seed(0)
     bag = BagOfEmbeddings(7, 3, 5)
     tokens = torch.tensor([[2, 3, 3, 0], [4, 0, 0, 0]])
     vectors = bag.embedding.weight
@@ -333,7 +332,6 @@ def test_the_best_threshold_of_each_label():
 
 
 def test_a_temperature_finds_how_much_too_sure_logits_are():
-    torch.manual_seed(0)
     honest = 2 * torch.randn(20_000, 1)
     answers = torch.bernoulli(honest.sigmoid())
     assert best_temperature(honest, answers) == pytest.approx(1, abs=0.05)

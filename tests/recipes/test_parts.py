@@ -33,7 +33,6 @@ def sizes_of(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:
     ],
 )
 def test_a_part_is_taken_out_of_every_layer(part, norms):
-    torch.manual_seed(0)
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY | {"layers": 2}))
     whole, turned = sizes_of(model)
     assert not torch.allclose(whole, turned)
@@ -46,7 +45,6 @@ def test_a_part_is_taken_out_of_every_layer(part, norms):
 
 
 def test_a_decoder_without_its_self_attention_sees_the_last_symbol_alone():
-    torch.manual_seed(0)
     model = Transformer(TransformerConfig(VOCAB, VOCAB, **COPY)).eval()
     source, target = next(copy_batches(0, 1, 2))
     changed = target.clone()

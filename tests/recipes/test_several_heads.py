@@ -1,4 +1,4 @@
-"""annotated/recipes/several_heads.py: what was recorded is what chapter 03 trains."""
+"""annotated/recipes/several_heads.py: what chapter 03 trains."""
 
 import torch
 
@@ -36,7 +36,6 @@ def test_a_sentence_gives_three_different_nouns_in_their_positions():
 
 
 def test_only_the_verb_answers_and_a_network_keeps_its_words_apart():
-    torch.manual_seed(0)
     model = with_network(Giving(3))
     x = torch.randn(2, 5, 48)
     changed = x.clone()
@@ -50,7 +49,6 @@ def test_only_the_verb_answers_and_a_network_keeps_its_words_apart():
 
 
 def test_the_verb_asks_who_what_and_whom():
-    torch.manual_seed(0)
     model, tokens = Giving(3), torch.arange(10).view(2, 5)
     x = model.words(tokens) + model.positions
     logits = model.answers(model.attention(x)[:, VERB]).view(2, 3, 48)
@@ -58,7 +56,6 @@ def test_the_verb_asks_who_what_and_whom():
 
 
 def test_the_blank_asks_its_neighbours():
-    torch.manual_seed(0)
     model = MissingLetter(MultiHeadAttention(64, 4))
     window = letter_codes("the rose_ of a ki")[None]
     x = model.letters(window) + model.positions

@@ -1,4 +1,4 @@
-"""annotated/recipes/text.py: what was recorded is what the page trains."""
+"""annotated/recipes/text.py: what the page trains."""
 
 import math
 
@@ -25,11 +25,6 @@ from annotated.recipes.text import (
 )
 
 V, SHAKESPEARE = 96, "shakespeare, CPU"
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
 
 
 def draw_tokens(b: int = 3, t: int = 20, size: int = V) -> torch.Tensor:

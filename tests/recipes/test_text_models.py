@@ -16,11 +16,6 @@ from annotated.recipes.text_models import (
 V = 96
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def draw_tokens(b: int = 3, t: int = 20, size: int = V) -> torch.Tensor:
     return torch.randint(size, (b, t))
 

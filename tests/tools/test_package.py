@@ -64,17 +64,18 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_all_code_scripts_styles_data_and_recorded_runs(wheel):
     expected = {"annotated/results/a_run.json"}
     for path in (ROOT / "annotated").rglob("*"):
-        if path.suffix in (".py", ".js", ".css"):
+        if path.suffix in (".py", ".js", ".css") and path.name != "_make.py":
             expected.add(path.relative_to(ROOT).as_posix())
     expected.add("annotated/page/static/reactions.tsv")
     expected.add("annotated/page/static/respelled.tsv")
-    expected.add("annotated/chapters/ch15/molecules.json")
-    for path in (ROOT / "annotated/vendor").glob("*/*"):
+    expected.add("annotated/page/static/molecules.json")
+    for path in (ROOT / "annotated/vendor").glob("*/[!_]*"):
         expected.add(path.relative_to(ROOT).as_posix())
     assert any("cmudict.dict.gz" in name for name in expected)
     assert any("model.safetensors" in name for name in expected)
     inside = set(zipfile.ZipFile(wheel).namelist())
     assert expected <= inside
+    assert not any(name.endswith("_make.py") for name in inside)
     assert not any(name.startswith(("book/", "tools/", "tests/")) for name in inside)
 
 

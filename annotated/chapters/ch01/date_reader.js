@@ -2,7 +2,7 @@
 // function (state, data, view, numbers). Letters: h the encoder's states, s the
 // decoder's state, e the scores, a the weights, c the context.
 
-const { argmax, dot, plus, sigmoid, softmax, sum, times, unpack } = numbers;
+const { argmax, dot, plus, sigmoid, softmax, sum, times, unpackAll } = numbers;
 // One GRU step, PyTorch's order of gates: reset, update, candidate.
 function gru(w, x, s) {
   const fromInput = plus(times(w.input, x), w.inputBias);
@@ -17,8 +17,7 @@ function gru(w, x, s) {
 }
 
 const model = view.once("model", () => {
-  const w = {};
-  for (const [name, packed] of Object.entries(data.weights)) w[name] = unpack(packed);
+  const w = unpackAll(data.weights);
   const cell = (prefix, suffix) => ({
     input: w[`${prefix}.weight_ih${suffix}`],
     state: w[`${prefix}.weight_hh${suffix}`],

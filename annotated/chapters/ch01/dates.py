@@ -69,9 +69,6 @@ def date_reader(
     Args:
         way: one of ``DATE_READERS``, or a class that takes the widths of additive
             attention.
-        source: symbols that it reads.
-        target: symbols that it writes.
-        seed: of its parameters.
     """
     torch.manual_seed(seed)
     kind, query = DATE_READERS[way] if isinstance(way, str) else (way, "previous")
@@ -103,12 +100,7 @@ def train_date_reader(
     """Return the history of a ``model`` that learned to read dates.
 
     Args:
-        model: from :func:`date_reader`.
-        pairs: dates with their ISO forms.
-        symbols: from :func:`date_symbols`.
         epochs: how often it reads all ``pairs``.
-        seed: of their order.
-        on_step: as for :func:`annotated.training.fit`.
     """
     size = DATES["batch"]
     steps = epochs * math.ceil(len(pairs) / size)

@@ -91,7 +91,6 @@ class PronounReader(nn.Module):
         roles: ``"three"``: query, key and value have a matrix each; ``"value"``: only
             the value has one; ``"one"``: a word's vector is all three;
             ``"equal"``: like ``"value"``, but every word gets the same weight.
-        width: width of the embeddings.
     """
 
     def __init__(self, roles: str = "three", width: int = 16):
@@ -115,11 +114,7 @@ class PronounReader(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "b t"]
     ) -> tuple[Float[Tensor, "b _"], Float[Tensor, "b _ t"]]:
-        """Return the logits of *il* and *elle*, and the weights of the two looks.
-
-        Args:
-            tokens: ids of the words.
-        """
+        """Return the logits of *il* and *elle*, and the weights of the two looks."""
         words = self.embedding(tokens)  # (b, t, k)
         asking = words[:, IT : IT + 1]  # (b, 1, k)
         looks = []
@@ -142,8 +137,6 @@ def train_reader(
 
     Args:
         roles: as :class:`PronounReader` takes them.
-        seed: of the parameters and of the batches.
-        steps: number of batches of 64.
         on_step: called as ``on_step(step, reader)`` after each of them.
     """
     torch.manual_seed(seed)

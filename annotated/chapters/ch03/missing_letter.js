@@ -2,13 +2,8 @@
 // function (state, data, view, numbers). The blank alone has a query; its neighbours
 // are keys and values. Heads can be removed.
 
-const { argmax, dot, fixed, plus, range, softmax, sum, times, unpack } = numbers;
-const model = view.once("model", () => {
-  const w = {};
-  for (const [name, packed] of Object.entries(data.weights)) w[name] = unpack(packed);
-  return w;
-});
-const linear = (name, v) => plus(times(model[`${name}.weight`], v), model[`${name}.bias`]);
+const { argmax, attend, fixed, linear, plus, range, softmax, unpackAll } = numbers;
+const model = view.once("model", () => unpackAll(data.weights));
 const side = data.side, h = data.heads;
 const removed = new Set(state.removed.map(([, r]) => r));
 range(h).forEach((r) => view.cell("removed", 0, r, {
@@ -34,20 +29,15 @@ const x = window.map((c, j) => plus(
   model["letters.weight"][c === "_" ? data.alphabet.length : data.alphabet.indexOf(c)],
   model.positions[j],
 ));
-const d = x[0].length, k = d / h;
-const part = (v, r) => v.slice(r * k, (r + 1) * k);
-const q = linear("attention.query_map", x[side]);
-const keys = x.map((v) => linear("attention.key_map", v));
-const values = x.map((v) => linear("attention.value_map", v));
-const weights = range(h).map((r) => softmax(keys.map((key) =>
-  dot(part(q, r), part(key, r)) / Math.sqrt(k))));
-const merged = range(d).map((i) => {
-  const r = Math.floor(i / k);
-  return removed.has(r) ? 0 : sum(values.map((v, j) => weights[r][j] * v[i]));
-});
-const blank = linear("attention.output_map", merged);
-const hidden = linear("answer.0", blank).map((z) => Math.max(0, z));
-const chances = softmax(linear("answer.2", hidden));
+const map = (part, v) => linear(model, `attention.${part}_map`, v);
+const inHead = x[0].length / h;
+// a head that is removed has values of zero
+const values = x.map((v) => map("value", v).map((z, i) => (
+  removed.has(Math.floor(i / inHead)) ? 0 : z)));
+const keys = x.map((v) => map("key", v));
+const { maps: weights, found } = attend(model, "attention", h, map("query", x[side]), keys, values);
+const hidden = linear(model, "answer.0", found).map((z) => Math.max(0, z));
+const chances = softmax(linear(model, "answer.2", hidden));
 
 const left = 62, top = 30;
 const size = Math.max(14, Math.min(26, Math.floor((view.width() - left - 4) / window.length)));

@@ -76,8 +76,6 @@ class T5Attention(BiasedAttention):
     Raffel et al. (2020).
 
     Args:
-        d_model: width of the model.
-        heads: number of heads.
         furthest: distances from here on share a bucket.
     """
 
@@ -115,14 +113,7 @@ def train_distance(
     steps: int = POSITIONS["steps"],
     rate: float = POSITIONS["rate"],
 ) -> float:
-    """Return the CPU seconds that a ``model`` takes to train on short sequences.
-
-    Args:
-        model: the reader.
-        seed: of the sequences.
-        steps: number of batches.
-        rate: highest learning rate.
-    """
+    """Return the CPU seconds that a ``model`` takes to train on short sequences."""
     generator = torch.Generator().manual_seed(seed)
     batches = (
         reading_task(uniform_lengths(generator), generator) for _ in range(steps)
@@ -145,11 +136,6 @@ def neighbours_named(
     """Return the share of right answers at each position from the second on.
 
     And the share of answers that are the symbol before or the one after.
-
-    Args:
-        model: the reader.
-        length: of the sequences.
-        count: how many sequences.
     """
     generator = torch.Generator().manual_seed(10_000 + length)
     batch = reading_task(torch.full((count,), length), generator)

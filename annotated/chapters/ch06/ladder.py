@@ -48,9 +48,7 @@ def ladder_pairs(count: int, split: str, seed: int) -> list[tuple[str, str]]:
     """Return dates in many languages, translated: ``("7 mars 2024", "March 7, 2024")``.
 
     Args:
-        count: number of dates.
         split: "train", "validation" or "test".
-        seed: of the draw.
     """
     return [
         (text, write_date(datetime.date.fromisoformat(iso), "en_US", "long"))
@@ -91,8 +89,6 @@ def train_rung(
 
     Args:
         parts: names from ``LADDER_PARTS``; cross-attention is there without.
-        seed: of model and data.
-        steps: number of steps.
         changes: fields of the config that differ from ``LADDER``.
 
     Returns:

@@ -3,7 +3,9 @@
 // pre-norm, read from packed weights; matrices are arrays of rows, and a sequence is an array
 // of vectors.
 
-const { argmax, dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
+const {
+  argmax, attend, encode, feedForward, linear, normalise, plus, range, softmax, sum, unpack,
+} = numbers;
 
 // A matrix of 8-bit integers with a scale for each row; anything else is 16 bits.
 function unpackRows(packed) {
@@ -16,11 +18,6 @@ function unpackRows(packed) {
 const w = view.once(`weights of ${state.model}`, () => Object.fromEntries(
   Object.entries(data.weights[state.model]).map(([name, p]) => [name, unpackRows(p)])));
 
-const linear = (name, x) => {
-  const product = times(w[`${name}.weight`], x), bias = w[`${name}.bias`];
-  return bias ? plus(product, bias) : product;
-};
-const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
 function embed(table, tokens) {
   const d = w[table][0].length;
   return tokens.map((token, p) => w[table][token].map((x, i) => {
@@ -28,52 +25,29 @@ function embed(table, tokens) {
     return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
   }));
 }
-// may(i, j): may query i attend to key j? A query with no key left gets zeros.
-function attend(name, queries, keys, may) {
-  const q = queries.map((x) => linear(`${name}.query_map`, x));
-  const k = keys.map((x) => linear(`${name}.key_map`, x));
-  const v = keys.map((x) => linear(`${name}.value_map`, x));
-  const width = q[0].length / data.heads;
-  const maps = [];
-  const joined = q.map(() => []);
-  for (let h = 0; h < data.heads; h += 1) {
-    const cut = (x) => x.slice(h * width, (h + 1) * width);
-    const map = q.map((query, i) => softmax(k.map((key, j) =>
-      (may(i, j) ? dot(cut(query), cut(key)) / Math.sqrt(width) : -Infinity))));
-    maps.push(map);
-    map.forEach((row, i) => range(width).forEach((c) =>
-      joined[i].push(sum(row.map((a, j) => a * v[j][h * width + c])))));
-  }
-  return { maps, out: joined.map((x) => linear(`${name}.output_map`, x)) };
-}
-function feed(name, x) {
-  return linear(`${name}.outer`, linear(`${name}.inner`, x).map((v) => Math.max(0, v)));
-}
-const add = (xs, ys) => xs.map((x, i) => plus(x, ys[i]));
-const norms = (name, xs) => xs.map((x) => normalise(name, x));
-
-function encode(tokens) {
-  const layer = "encoder.layers.0";
-  let x = embed("source_embedding.weight", tokens);
-  const read = norms(`${layer}.residuals.0.norm`, x);
-  x = add(x, attend(`${layer}.attention`, read, read, () => true).out);
-  const mapped = norms(`${layer}.residuals.1.norm`, x);
-  x = add(x, mapped.map((v) => feed(`${layer}.feed_forward`, v)));
-  return norms("encoder.norm", x);
+const linearAll = (name, xs) => xs.map((x) => linear(w, name, x));
+const norms = (name, xs) => xs.map((x) => normalise(w, name, x));
+// What each of xs finds; may(i, j): may query i attend to key j?
+function attendAll(name, xs, others, may = () => true) {
+  const [keys, values] = ["key", "value"].map((part) => linearAll(`${name}.${part}_map`, others));
+  return linearAll(`${name}.query_map`, xs).map((query, i) => {
+    const seen = (_, j) => may(i, j);
+    return attend(w, name, data.heads, query, keys.filter(seen), values.filter(seen));
+  });
 }
 function decode(tokens, memory) {
   const layer = "decoder.layers.0";
   const may = (i, j) => (j <= i || state.model === data.twin) && tokens[j] !== data.pad;
   let x = embed("target_embedding.weight", tokens);
   const read = norms(`${layer}.residuals.0.norm`, x);
-  x = add(x, attend(`${layer}.attention`, read, read, may).out);
+  const own = attendAll(`${layer}.attention`, read, read, may);
+  x = x.map((v, i) => plus(v, own[i].found));
   const asked = norms(`${layer}.residuals.1.norm`, x);
-  const found = attend(`${layer}.cross_attention`, asked, memory, () => true);
-  x = add(x, found.out);
-  const mapped = norms(`${layer}.residuals.2.norm`, x);
-  x = add(x, mapped.map((v) => feed(`${layer}.feed_forward`, v)));
-  const logits = norms("decoder.norm", x).map((v) => linear("output", v));
-  return tokens.map((_, i) => ({ maps: found.maps.map((m) => m[i]), logits: logits[i] }));
+  const looks = attendAll(`${layer}.cross_attention`, asked, memory);
+  return x.map((v, i) => {
+    const last = feedForward(w, layer, 2, plus(v, looks[i].found));
+    return { maps: looks[i].maps, logits: linear(w, "output", normalise(w, "decoder.norm", last)) };
+  });
 }
 // What the decoder says at a position, and where its heads look on average.
 function step({ maps, logits }) {
@@ -82,7 +56,8 @@ function step({ maps, logits }) {
   return { token, a, chance: chances[token] };
 }
 function write(ids, start) {
-  const memory = encode(ids);
+  const config = { layers: 1, heads: data.heads, norm: "pre", activation: "relu" };
+  const memory = encode(w, config, embed("source_embedding.weight", ids)).states;
   if (state.given !== data.alone) {
     const wanted = state.given === data.backwards ? ids.slice(1).reverse() : ids.slice(1);
     return decode([start, ...wanted.slice(0, -1)], memory).map(step);

@@ -59,10 +59,6 @@ class SentenceEncoder(nn.Module):
     """A BERT, the mean over its real tokens, and a linear map to logits.
 
     Reimers and Gurevych (2019).
-
-    Args:
-        bert: borrowed or not.
-        classes: number of logits.
     """
 
     def __init__(self, bert: Bert, classes: int = 1):
@@ -85,9 +81,6 @@ def read_vectors(
     """Return a vector of each of the ``texts``, in their order.
 
     Args:
-        model: whose vectors they are.
-        tokenizer: of this model.
-        texts: sentences.
         size: number of texts in a batch; those of about one length are read together.
     """
     ids = [one.ids for one in tokenizer.encode_batch(list(texts))]

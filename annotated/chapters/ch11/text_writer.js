@@ -2,16 +2,14 @@
 // (state, data, view, numbers). Keys and values of what was read are kept; beyond the
 // context its last symbols are read again at each step, as `sample(…, slide=True)` does.
 
-const { dot, layerNorm, plus, range, softmax, sum, times, topP, unpack } = numbers;
-const w = view.once("weights", () => Object.fromEntries(
-  Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
+const {
+  attend, feedForward, linear, normalise, plus, range, softmax, times, topP, unpackAll,
+} = numbers;
+const w = view.once("weights", () => unpackAll(data.weights));
 const vectors = w["embedding.weight"];
 
-const linear = (name, x) => plus(times(w[`${name}.weight`], x), w[`${name}.bias`]);
-const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
 // A function that reads one token more, and gives the logits of the next.
 function reader() {
-  const size = vectors[0].length / data.heads;
   const kept = range(data.layers).map(() => ({ keys: [], values: [] }));
   let place = 0;
   return (token) => {
@@ -19,21 +17,14 @@ function reader() {
     place += 1;
     kept.forEach(({ keys, values }, i) => {
       const name = `blocks.layers.${i}`;
-      const read = normalise(`${name}.residuals.0.norm`, x);
-      const query = linear(`${name}.attention.query_map`, read);
-      keys.push(linear(`${name}.attention.key_map`, read));
-      values.push(linear(`${name}.attention.value_map`, read));
-      const heads = range(data.heads).map((h) => {
-        const cut = (y) => y.slice(h * size, (h + 1) * size);
-        const asked = cut(query);
-        const a = softmax(keys.map((key) => dot(asked, cut(key)) / Math.sqrt(size)));
-        return range(size).map((c) => sum(a.map((part, j) => part * values[j][h * size + c])));
-      });
-      x = plus(x, linear(`${name}.attention.output_map`, heads.flat()));
-      const mapped = linear(`${name}.feed_forward.inner`, normalise(`${name}.residuals.1.norm`, x));
-      x = plus(x, linear(`${name}.feed_forward.outer`, mapped.map((z) => Math.max(0, z))));
+      const read = normalise(w, `${name}.residuals.0.norm`, x);
+      const map = (part) => linear(w, `${name}.attention.${part}_map`, read);
+      keys.push(map("key"));
+      values.push(map("value"));
+      x = plus(x, attend(w, `${name}.attention`, data.heads, map("query"), keys, values).found);
+      x = feedForward(w, name, 1, x);
     });
-    return times(vectors, normalise("blocks.norm", x));
+    return times(vectors, normalise(w, "blocks.norm", x));
   };
 }
 const distribution = (logits) => topP(logits, state.temperature, state.top_p);

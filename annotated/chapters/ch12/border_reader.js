@@ -2,13 +2,10 @@
 // without: body of function (state, data, view, numbers). A position's keys and values never
 // change, so each is computed once; what differs is how far back a segment may look.
 
-const { dot, layerNorm, plus, range, softmax, sum, times, unpack } = numbers;
-const w = view.once("weights", () => Object.fromEntries(
-  Object.entries(data.weights).map(([name, packed]) => [name, unpack(packed)])));
+const { dot, feedForward, normalise, plus, range, softmax, sum, times, unpackAll } = numbers;
+const w = view.once("weights", () => unpackAll(data.weights));
 const table = w["embedding.tables.0"], width = table[0].length, size = width / data.heads;
 
-const linear = (name, x) => plus(times(w[`${name}.weight`], x), w[`${name}.bias`]);
-const normalise = (name, x) => layerNorm(x, w[`${name}.weight`], w[`${name}.bias`]);
 const layers = view.once("distances", () => {
   const sinusoids = range(64).map((distance) => range(width).map((c) => {
     const angle = distance / 10000 ** ((c - (c % 2)) / width);
@@ -30,7 +27,7 @@ function surprises(ids, length, memory) {
     const begin = p - (p % length), first = Math.max(0, begin - memory);
     let x = table[ids[p]].map((z) => z * Math.sqrt(width));
     layers.forEach(({ name, attention, r, u, v }, i) => {
-      const read = normalise(`${name}.residuals.0.norm`, x), { keys, values } = kept[i];
+      const read = normalise(w, `${name}.residuals.0.norm`, x), { keys, values } = kept[i];
       const map = (which, y) => times(w[`${attention}.${which}_map.weight`], y);
       const q = map("query", read), content = plus(q, u), distance = plus(q, v);
       keys.push(map("key", read));
@@ -44,10 +41,9 @@ function surprises(ids, length, memory) {
           sum(weights.map((weight, j) => weight * values[first + j][h * size + e])));
       });
       x = plus(x, map("output", heads.flat()));
-      const inner = linear(`${name}.feed_forward.inner`, normalise(`${name}.residuals.1.norm`, x));
-      x = plus(x, linear(`${name}.feed_forward.outer`, inner.map((z) => Math.max(0, z))));
+      x = feedForward(w, name, 1, x);
     });
-    return -Math.log2(softmax(times(table, normalise("norm", x)))[target]);
+    return -Math.log2(softmax(times(table, normalise(w, "norm", x)))[target]);
   });
 }
 

@@ -96,9 +96,7 @@ def four_terms(
     gets. Nothing is shifted. Keys after their query get distance 0, for a mask to hide.
 
     Args:
-        attention: holds the maps, u and v.
         query: the last t of the keys' positions.
-        key: memory and segment.
     """
     b, h, t, s = len(query), attention.heads, query.shape[1], key.shape[1]
     position = torch.arange(s)
@@ -154,8 +152,6 @@ class RememberingGPT(GPT):
         """Return the loss of each ``target``, in nats, and new memories.
 
         Args:
-            tokens: ids of a segment.
-            target: what follows each of them.
             memories: what the segment before gave, ``(layers, b, m, d)``; none at the
                 beginning of a text.
         """
@@ -203,11 +199,6 @@ def train_on_segments(
 
     All kinds read the same segments in the same order; those with memory begin each
     segment with that of the one before.
-
-    Args:
-        kind: one of ``MODELS``.
-        seed: of the weights, and of where in the text to begin.
-        steps: number of batches.
     """
     require.choice(MODELS, kind=kind)
     text = library_ids("train")
@@ -231,7 +222,6 @@ def token_bits(
     """Read segments one after another, with memory if the model has any.
 
     Args:
-        model: one of ``MODELS``.
         batches: tokens and targets, ``(b, t)`` each, such as
             :func:`~annotated.segments.segments` gives.
 

@@ -45,9 +45,6 @@ def train_on_enwik8(
     """Train a model on enwik8, 90 million bytes of Wikipedia (a download).
 
     Args:
-        kind: one of ``ENWIK8_MODELS``.
-        device: where to train.
-        seed: of the parameters.
         changes: fields of the recipe that are to differ, such as ``steps``.
 
     Returns:

@@ -51,7 +51,6 @@ def remembered(
             the last ``ext_len`` before them again.
         mem_len: most positions in memory.
         ext_len: positions that are read again.
-        update: one of ``UPDATES``.
     """
     memory, kept, begin = torch.empty(0, 1), [], 0
     for length in lengths:
@@ -72,7 +71,6 @@ def times_added(
     with their positions, and adds positions again to the memory that a segment sees.
 
     Args:
-        length: of a segment.
         mem_len: most positions in memory.
         count: number of segments; the last one looks.
         in_place: whether they are added to the memory itself, as in the paper's code,
@@ -97,7 +95,6 @@ def attention_entropy(growth: float, normalised: bool, keys: int = 8) -> float:
         normalised: whether queries are made of the normalised stream, as keys are; the
             paper's code, with absolute positions (``attn_type`` 2 and 3) and
             ``pre_lnorm``, makes them of the stream itself.
-        keys: number of keys, and of queries.
     """
     generator = torch.Generator().manual_seed(0)
     x = growth * torch.randn(16, keys, 64, generator=generator)
@@ -152,13 +149,7 @@ def last_output(
 def reached_by_change(
     model: TransformerXL, text: Int[Tensor, "n"], length: int
 ) -> Bool[Tensor, "n"]:
-    """Return for each position whether another symbol there changes the last output.
-
-    Args:
-        model: is evaluated.
-        text: ids.
-        length: of the segments.
-    """
+    """Return for each position whether another symbol there changes the last output."""
     with evaluating(model):
         before = last_output(model, text, length)
         changed = torch.empty(len(text), dtype=torch.bool)
@@ -175,11 +166,6 @@ def reached_by_gradient(
     """Return for each position the norm of the last output's gradient there.
 
     The output is that of the symbol with id 0; the gradient is that of the embedding.
-
-    Args:
-        model: in evaluation mode.
-        text: ids.
-        length: of the segments.
     """
     embedded = []
     hook = model.embedding.register_forward_hook(
@@ -217,8 +203,6 @@ def bits_at(model: TransformerXL, length: int, mem_len: int, **options: Any) -> 
 
     Args:
         model: has its own lengths again afterwards.
-        length: of the segments.
-        mem_len: of the memory.
         options: ``same_length`` and ``clamp_len``.
     """
     trained = model.config

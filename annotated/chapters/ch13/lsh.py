@@ -5,22 +5,20 @@ Letters: b batch, t length, k width of a query, v width of a value or number of 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from annotated import reformer, require
+from annotated import require
 from annotated.attention import masked_softmax
 from annotated.devices import device_of, to_device
 from annotated.gpt import GPT, GPTConfig
 from annotated.recipes.common import one_cycle
 from annotated.reformer import LSHSelfAttention
-from annotated.reversible import ReversibleBlock, ReversibleSequence
 from annotated.training import evaluating, fit
 
 # ---- who meets whom, as a dense matrix -----------------------------------------
@@ -41,7 +39,6 @@ def exact_attention(
         value: ``(…, t, v)``.
         met: which pairs count, ``(…, t, t)``; all if not given.
         causal: whether later positions are hidden.
-        scale: of the scores.
     """
     t = query.shape[-2]
     scores = scale * query @ F.normalize(query, dim=-1).mT
@@ -61,7 +58,6 @@ def meetings(
 
     Args:
         buckets: of each round, ``(…, rounds, t)``.
-        chunk: positions in a chunk.
         within: whether they must share a bucket too.
     """
     order = buckets.argsort(dim=-1, stable=True)
@@ -84,7 +80,6 @@ def recall(
     Args:
         query: ``(…, t, k)``, queries and keys in one.
         met: which pairs meet in each round, ``(…, rounds, t, t)``.
-        top: number of keys of the highest scores that should be found.
         causal: whether only earlier keys count; the first ``top`` queries, which have
             no choice, are left out then.
     """
@@ -123,67 +118,13 @@ def prototypes(
     """Return queries that repeat each other with some noise, and random values.
 
     Args:
-        seed: of both.
-        length: number t of queries.
         count: how many different ones there would be without noise.
-        width: of queries and values.
     """
     generator = torch.Generator().manual_seed(seed)
     kinds = torch.randn(count, width, generator=generator)
     which = torch.randint(count, (length,), generator=generator)
     noise, value = torch.randn(2, length, width, generator=generator)
     return kinds[which] + 0.1 * noise, value
-
-
-def gradient_error(
-    depth: int, keep: bool = True, length: int = 1024, seed: int = 0
-) -> float:
-    """Return how far gradients of a reversible stack are from those of a stored one.
-
-    Its inputs are rebuilt to within rounding, so a query near the border of a bucket
-    may hash into the next one, though all random numbers repeat.
-
-    Args:
-        depth: number of blocks.
-        keep: whether buckets of the forward pass are kept for the backward pass.
-        length: of the sequence.
-        seed: of parameters, inputs and hashes.
-
-    Returns:
-        The length of the difference of all gradients, relative to theirs.
-
-    Raises:
-        RuntimeError: if a bucket came out otherwise, and what was rebuilt is wrong.
-    """
-    torch.manual_seed(seed)
-    blocks = [
-        ReversibleBlock(
-            nn.Sequential(
-                nn.LayerNorm(64), LSHSelfAttention(64, 4, 32, 1, causal=True)
-            ),
-            nn.Sequential(nn.LayerNorm(64), nn.Linear(64, 64), nn.GELU()),
-        )
-        for _ in range(depth)
-    ]
-    stack = ReversibleSequence(blocks)
-    x, upstream = torch.randn(2, 1, length, 64)
-
-    def stored(x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
-        for block in blocks:
-            x1, x2 = block(x1, x2)
-        return x1, x2
-
-    def gradients(run: Callable) -> Tensor:
-        torch.manual_seed(seed)  # of the hashes
-        total = (sum(run(x, x)) * upstream).sum()
-        found = torch.autograd.grad(total, list(stack.parameters()))
-        return torch.cat([gradient.flatten() for gradient in found])
-
-    wanted = gradients(stored)
-    kept = reformer.repeated if keep else (lambda buckets: buckets)
-    with patch.object(reformer, "repeated", kept):
-        found = gradients(stack)
-    return ((found - wanted).norm() / wanted.norm()).item()
 
 
 # ---- the duplicate task --------------------------------------------------------
@@ -211,7 +152,6 @@ class LSHText(GPT):
     """A GPT that attends among positions that hash alike (chapter 13).
 
     Args:
-        config: of the GPT.
         options: of :class:`~annotated.reformer.LSHSelfAttention`, such as ``chunk``.
     """
 
@@ -224,12 +164,7 @@ class LSHText(GPT):
                 nn.init.xavier_uniform_(parameter)
 
     def attend(self, chunk: int, rounds: int) -> None:
-        """Attend from now on in chunks of another size, and in so many ``rounds``.
-
-        Args:
-            chunk: positions in a chunk.
-            rounds: of hashing.
-        """
+        """Attend from now on in chunks of another size, and in so many ``rounds``."""
         for block in self.blocks.layers:
             block.attention.chunk, block.attention.rounds = chunk, rounds
 
@@ -240,10 +175,6 @@ def duplicates(
     """Return sequences 0 w 0 w and, as targets, the same one step later.
 
     Kitaev et al. (2020), section 5. Only the second w can be foretold.
-
-    Args:
-        size: number b of sequences.
-        generator: of the words w, whose symbols are 1 and above.
     """
     shape = size, DUPLICATE["word"]
     word = torch.randint(1, DUPLICATE["symbols"], shape, generator=generator)
@@ -275,13 +206,7 @@ def duplicate_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float[Tens
 def train_duplicate(
     kind: str, seed: int, steps: int = DUPLICATE["steps"]
 ) -> tuple[LSHText, float]:
-    """Return a model that learned to repeat a word, and its CPU seconds.
-
-    Args:
-        kind: one of ``TRAINED``.
-        seed: of model and words.
-        steps: of the optimiser.
-    """
+    """Return a model that learned to repeat a word, and its CPU seconds."""
     require.choice(TRAINED, kind=kind)
     task, (chunk, rounds) = DUPLICATE, TRAINED[kind]
     torch.manual_seed(seed)
@@ -306,7 +231,6 @@ def duplicates_right(
     Args:
         model: trained; it attends as before afterwards.
         ways: how it is to attend, each one of ``ASKED``.
-        size: number of fresh words.
     """
     batch = duplicates(size, torch.Generator().manual_seed(10_000))
     batch = to_device(batch, device_of(model))

@@ -34,9 +34,6 @@ def layers(
     """Return a reversible stack: F is attention, G a network, both read normalised.
 
     Args:
-        depth: number of blocks.
-        d_model: width.
-        heads: of the attention.
         d_ff: inner width of the networks.
         dropout: probability, at the end of F and of G.
         attention: makes the attention of a block; causal multi-head attention if none.
@@ -82,48 +79,6 @@ def reversible(
 STACKS = {"stored": stored, "checkpointed": checkpointed, "reversible": reversible}
 
 
-# ---- the pair of equations that one source prints -------------------------------
-
-
-class PrintedBlock(ReversibleBlock):
-    """A block whose G reads x1, before F's addition: chapter 14 shows what that costs.
-
-    ``f`` and ``g`` are as in its parent, and so is the inverse, which doesn't fit.
-    """
-
-    def forward(self, x1: Float[Tensor, "*batch d"], x2: Float[Tensor, "*batch d"]):
-        """Return ``x1 + F(x2)`` and ``x2 + G(x1)``, both of the old ``x1``, ``x2``."""
-        return x1 + self.f(x2), x2 + self.g(x1)
-
-
-def undo_by_iteration(
-    block: PrintedBlock,
-    y1: Float[Tensor, "*batch d"],
-    y2: Float[Tensor, "*batch d"],
-    steps: int,
-) -> list[Streams]:
-    """Guess, and improve the guess: ``x1 = y1 − F(x2)``, ``x2 = y2 − G(x1)``, both old.
-
-    It ends at what came if F and G shrink distances, and nowhere if they stretch them.
-
-    Args:
-        block: holds F and G.
-        y1: what the block gave.
-        y2: what the block gave.
-        steps: number of improvements.
-
-    Returns:
-        The first guess, ``y1`` and ``y2`` themselves, and that after each step.
-    """
-    require.count(steps=steps)
-    guesses = [(y1, y2)]
-    with torch.no_grad():
-        for _ in range(steps):
-            x1, x2 = guesses[-1]
-            guesses.append((y1 - block.f(x2), y2 - block.g(x1)))
-    return guesses
-
-
 # ---- a whole chapter of text at once --------------------------------------------
 
 _WIDTHS = {"d_model": 64, "heads": 2, "layers": 2, "d_ff": 256}
@@ -162,8 +117,6 @@ def run_reformer_recipe(
     Args:
         name: one of ``REFORMER_RECIPES``; "64k" wants a GPU.
         attention: "LSH", or "all", by PyTorch's kernel.
-        device: where to train.
-        seed: of model and windows.
         changes: fields of the recipe that are to differ, such as ``steps``.
 
     Returns:

@@ -90,7 +90,7 @@ def letters(side: str) -> list[str]:
 
 def drawn_reactions() -> dict[str, dict[str, list[Molecule]]]:
     """Return the molecules of the reactions that are drawn, before and behind."""
-    return json.loads(static("ch15/molecules.json"))
+    return json.loads(static("molecules.json"))
 
 
 class Molecules(Drawing):

@@ -79,7 +79,6 @@ def plank_config(name: str, **changes: Any) -> GPTConfig:
     """Return the configuration of a model with one part replaced, at GPT-2's size.
 
     Args:
-        name: one of ``PLANKS``.
         changes: fields of :class:`~annotated.gpt.GPTConfig` that are to differ.
     """
     require.choice(PLANKS, name=name)
@@ -96,13 +95,7 @@ def plank_config(name: str, **changes: Any) -> GPTConfig:
 
 
 def plank_model(name: str, seed: int = 0, **changes: Any) -> GPT:
-    """Return an untrained model with one part replaced.
-
-    Args:
-        name: one of ``PLANKS``.
-        seed: of its parameters.
-        changes: as for :func:`plank_config`.
-    """
+    """Return an untrained model with one part replaced."""
     torch.manual_seed(seed)
     return _made(name, plank_config(name, **changes))
 
@@ -111,7 +104,6 @@ def seconds_per_step(names: Sequence[str], repeats: int = 20) -> dict[str, list[
     """Return the CPU seconds of training steps, all models in turn.
 
     Args:
-        names: of ``PLANKS``.
         repeats: steps of each model that are timed, after two that warm up.
     """
     length, ids = GPT2_PARTS["max_len"], torch.arange(4096) % len(CHARACTERS)

@@ -80,9 +80,7 @@ def long_model(way: str, length: int, seed: int = 0) -> nn.Module:
     and have an output of their own.
 
     Args:
-        way: one of ``WAYS``.
         length: the most characters that it reads at once.
-        seed: of its parameters.
     """
     require.choice(WAYS, way=way)
     torch.manual_seed(seed)
@@ -111,7 +109,6 @@ def parts_of(model: nn.Module, batch: Batch) -> Iterator[Float[Tensor, "b t"]]:
     others read all at once.
 
     Args:
-        model: of :func:`long_model`.
         batch: tokens and targets, ``(b, t)`` each.
 
     Yields:
@@ -137,7 +134,6 @@ def bits(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
     """Return the mean loss in bits per character.
 
     Args:
-        model: of :func:`long_model`.
         batches: tokens and targets, ``(b, t)`` each.
     """
     total, count = 0.0, 0
@@ -155,13 +151,6 @@ def batches_for(
 
     Windows from all over the text; for Transformer-XL segments in order, side by side,
     for which it keeps its memory from one batch to the next.
-
-    Args:
-        way: one of ``WAYS``.
-        ids: the text.
-        length: of the windows.
-        steps: number of batches at most.
-        seed: of the windows, or of where the text begins.
 
     Yields:
         Tokens and targets.
@@ -181,14 +170,6 @@ class Learner:
 
     The rate rises for ``WARMUP`` steps, and falls to nothing over the second half of
     the time, so all learners end well, however many steps they get.
-
-    Args:
-        way: one of ``WAYS``.
-        ids: the text to learn from.
-        length: of its windows.
-        rate: the highest.
-        limit: CPU seconds.
-        seed: of parameters and windows.
     """
 
     def __init__(
@@ -242,7 +223,6 @@ def take_turns(learners: dict[Any, Learner], turn: float) -> None:
     So a machine that's busy for a while slows all of them.
 
     Args:
-        learners: by any names.
         turn: CPU seconds that each gets before the next one.
     """
     while any(one.seconds < one.limit for one in learners.values()):

@@ -49,7 +49,6 @@ class MaskedSelfAttention(MultiHeadAttention):
     """Causal self-attention under a mask of its own (chapter 17).
 
     Args:
-        sizes: of :class:`~annotated.attention.MultiHeadAttention`, its first arguments.
         visible: True = may attend, ``(1, 1, t, t)``, or one for each head.
     """
 
@@ -75,7 +74,6 @@ def masks_of(layers: Sequence[Sequence[Pattern]], length: int) -> list[Tensor]:
 
     Args:
         layers: the patterns of each layer's heads.
-        length: number t of positions.
     """
     return [torch.cat([p.mask(length) for p in heads], dim=1) for heads in layers]
 
@@ -86,9 +84,6 @@ def masked_gpt(
     """Return an untrained GPT whose blocks have these masks.
 
     Args:
-        masks: one for each block.
-        vocab_size: number of tokens that there are.
-        seed: of its parameters.
         sizes: fields of :class:`~annotated.gpt.GPTConfig`.
     """
     torch.manual_seed(seed)
@@ -104,10 +99,6 @@ def heard(model: GPT, seed: int = 0) -> Bool[Tensor, "t t"]:
     """Return whose output changes when the token at j becomes another one.
 
     It's measured, in double precision: ``heard[i, j]`` says whether the logits at i do.
-
-    Args:
-        model: any.
-        seed: of the tokens.
     """
     t, v = model.config.max_len, model.config.vocab_size
     generator = torch.Generator().manual_seed(seed)
@@ -164,8 +155,6 @@ def copy_batches(
 
     Args:
         distance: from the target's position to the symbol's.
-        steps: number of batches.
-        seed: of the symbols.
 
     Yields:
         Tokens and targets.
@@ -189,10 +178,7 @@ def train_copy(
     """Train a small GPT under these ``masks`` to copy from a ``distance``.
 
     Args:
-        masks: one for each layer.
-        distance: from which to copy.
         steps: of the optimiser; as ``COPY_STEPS`` has it if not given.
-        seed: of model and symbols.
 
     Returns:
         The model, and its history.
@@ -208,12 +194,7 @@ def train_copy(
 
 
 def copied(model: GPT, distance: int) -> float:
-    """Return the share of symbols that a model copies right, of new sequences.
-
-    Args:
-        model: of :func:`train_copy`.
-        distance: from which to copy.
-    """
+    """Return the share of symbols that a model copies right, of new sequences."""
     tokens, targets = next(copy_batches(distance, 1, seed=10_000))
     with evaluating(model):
         right = model(tokens).argmax(dim=-1) == targets
@@ -246,13 +227,7 @@ class Glyphs(NamedTuple):
 
 
 def glyph(character: str, font: Path, size: int = 14) -> Bool[Tensor, "_ _"]:
-    """Return the pixels of a ``character``: True where most of a pixel is covered.
-
-    Args:
-        character: one that the font has.
-        font: a file.
-        size: of the letters, in pixels.
-    """
+    """Return the pixels of a ``character``: True where most of a pixel is covered."""
     path = TextPath((0, 0), character, size=size, prop=FontProperties(fname=font))
     left, right = path.vertices[:, 0].min(), path.vertices[:, 0].max()
     fine = 3  # points in each direction of a pixel
@@ -343,8 +318,6 @@ def train_image(
 
     Args:
         heads: a pattern for each head, the same in both layers.
-        steps: of the optimiser.
-        seed: of the model, and of which glyphs it sees when.
 
     Returns:
         The model, and its history.
@@ -388,7 +361,6 @@ def grid_pattern(window: int, stride: int | None, first: bool) -> Pattern:
     """Return the union of a window, a stride, and the first position.
 
     Args:
-        window: number of keys, the query's own among them.
         stride: all keys at multiples of it away are seen; None for none of them.
         first: whether all see the first position.
     """
@@ -404,10 +376,7 @@ def train_grid(
     """Return the bits per held-out character of chapter 11's GPT under a pattern.
 
     Args:
-        pattern: of all heads and layers.
         text: "library", as :func:`~annotated.recipes.text.read_text` gives it.
-        seed: of model and windows.
-        steps: of the optimiser.
     """
     recipe = TEXT_RECIPES["library"]
     length = recipe.model["max_len"]

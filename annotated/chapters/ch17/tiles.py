@@ -28,8 +28,6 @@ def tiles(
     Args:
         q: queries, ``(…, t, k)``.
         k: keys, ``(…, s, k)``.
-        sees: as in :func:`forward_tiles`.
-        size: as there.
 
     Yields:
         Its rows, its columns, and its scores, −inf where a key isn't seen.
@@ -56,9 +54,6 @@ def forward_tiles(
     """Return attention's output, and the log-sum-exp of each row of scores.
 
     Args:
-        q: queries.
-        k: keys.
-        v: values.
         sees: which query may see which key, asked by their positions, such as a
             :class:`annotated.sparse.Pattern`.
         size: rows and columns of a tile; there may be fewer in the last one.

@@ -11,9 +11,6 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 def main(path: str = "ddp.pt") -> list[float]:
     """Train a small model in this process and the others; rank 0 saves it.
 
-    Args:
-        path: of the file.
-
     Returns:
         The weights of this process.
     """

@@ -30,7 +30,6 @@ def large_model(seed: int = 0, **changes: Any) -> GPT:
     """Return an untrained model of the chapter.
 
     Args:
-        seed: of its parameters.
         changes: fields of :class:`~annotated.gpt.GPTConfig` that are to differ.
     """
     torch.manual_seed(seed)
@@ -55,15 +54,8 @@ def training(
     The rate rises for a tenth of the steps, and then falls.
 
     Args:
-        model: what learns.
-        ids: the text.
         step: gets each loss, a tensor of one number: it has to backpropagate and to
             change the weights.
-        optimizer: whose rate is scheduled.
-        rate: the highest one.
-        seed: of windows and dropout.
-        steps: number of steps.
-        precision: of ``torch.autocast``, if any.
     """
     schedule = OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     length, size = LARGE_RECIPE.model["max_len"], LARGE_RECIPE.batch
@@ -85,10 +77,6 @@ def plain_step(
     """Return a step that takes a loss, clips the gradient at 1, and updates.
 
     The loss is a tensor of one number.
-
-    Args:
-        model: whose gradient is clipped.
-        optimizer: of its parameters.
     """
 
     def step(loss: Tensor) -> None:
@@ -107,8 +95,6 @@ def rule_of(name: str, model: nn.Module, rate: float) -> torch.optim.Optimizer:
 
     Args:
         name: "AdamW" or "SGD" (with momentum).
-        model: whose parameters it holds.
-        rate: its learning rate.
     """
     require.choice(("AdamW", "SGD"), name=name)
     if name == "SGD":
@@ -128,11 +114,7 @@ def scaled_step(
     The loss is a tensor of one number.
 
     Args:
-        model: whose gradient is clipped.
-        optimizer: of its parameters.
-        scaler: multiplies the loss.
         unscale_first: whether the gradient is unscaled before it's clipped.
-        clip: its largest norm.
     """
 
     def step(loss: Tensor) -> None:
@@ -157,10 +139,6 @@ def stochastic_bfloat16(
 
     A bfloat16 is the upper half of a float32: a random number is added to the lower
     half, which is then cut off.
-
-    Args:
-        x: float32.
-        generator: of the random numbers.
     """
     noise = torch.randint(0, 1 << 16, x.shape, dtype=torch.int32, generator=generator)
     bits = (x.view(torch.int32) + noise) & -(1 << 16)
@@ -181,10 +159,6 @@ def train_halves(
             gradients in bfloat16, Adam's averages in float32); "stochastic" (the same,
             with weights rounded at random); "master" (the same, but a float32 copy of
             the weights is what learns).
-        ids: the text.
-        rate: highest learning rate.
-        seed: of model and windows.
-        changes: arguments of :func:`training` that are to differ.
 
     Returns:
         The model and its losses.
@@ -227,7 +201,6 @@ class Checkpointed(nn.Module):
     The trick is Chen et al.'s (2016).
 
     Args:
-        layer: the layer.
         preserve: whether it draws the same random numbers again.
     """
 
@@ -259,10 +232,6 @@ def train_checkpointed(
     Args:
         way: "stored", "checkpointed", or "drawn again": with checkpoints that draw new
             dropout masks on the way back.
-        ids: the text.
-        seed: of model, windows and dropout.
-        dropout: its probability.
-        changes: arguments of :func:`training` that are to differ.
 
     Returns:
         The model and its losses.
@@ -277,12 +246,7 @@ def train_checkpointed(
 
 
 def held_out_bits(model: GPT, ids: Int[Tensor, "n"]) -> float:
-    """Return the bits per character of a model, in float32, on the first 20,000.
-
-    Args:
-        model: any that was trained here.
-        ids: the text that is predicted.
-    """
+    """Return the bits per character of a model, in float32, on the first 20,000."""
     return bits_per_character(
         model.float(), ids[:20_000], LARGE_RECIPE.model["max_len"]
     )

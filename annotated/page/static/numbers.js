@@ -66,6 +66,8 @@ const numbers = (function () {
     };
     return cut(shape, 0);
   }
+  const unpackAll = (packed) => Object.fromEntries(
+    Object.entries(packed).map(([name, tensor]) => [name, unpack(tensor)]));
 
   // What `packed.py` packed: parameters by their names. Matrices are 8-bit integers with a
   // scale for each row; vectors are as they were.
@@ -150,7 +152,7 @@ const numbers = (function () {
   }
   return {
     range, sum, plus, dot, norm, times, argmax, sigmoid, erf, activations, softmax, topP,
-    layerNorm, unpack, unpackModel, linear, normalise, attend, feedForward, encode, fixed,
-    scientific,
+    layerNorm, unpack, unpackAll, unpackModel, linear, normalise, attend, feedForward, encode,
+    fixed, scientific,
   };
 })();

@@ -103,7 +103,6 @@ def test_both_neighbours_are_told_from_others():
 
 @pytest.mark.parametrize("kind", DISTANCE_KINDS)
 def test_a_reader_of_each_kind_learns_a_little_and_answers(kind):
-    torch.manual_seed(0)
     model = distance_reader(kind)
     before = [p.clone() for p in model.parameters()]
     assert train_distance(model, seed=0, steps=2) > 0

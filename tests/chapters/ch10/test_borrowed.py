@@ -1,6 +1,5 @@
 """ch10/borrowed.py: others' weights in our blocks, and their vectors."""
 
-import json
 import os
 import warnings
 from pathlib import Path
@@ -15,6 +14,7 @@ from annotated.chapters.ch10.borrowed import (
     borrowed_encoder,
     read_vectors,
 )
+from tests.safetensors import safetensors
 
 tokenizers = pytest.importorskip("tokenizers")
 SMALL = BertConfig(vocab_size=9, d_model=8, heads=2, layers=1, d_ff=8, max_len=16)
@@ -30,7 +30,6 @@ def cutter():
 
 
 def test_a_vector_is_the_mean_over_a_texts_own_tokens():
-    torch.manual_seed(0)
     model = SentenceEncoder(Bert(SMALL)).eval()
     texts = ["a b c d e f", "g", "b a", "c c c c", "e"]
     for size in (1, 2, 5):
@@ -65,15 +64,8 @@ def test_weights_and_tokenizer_are_read_from_the_files(tmp_path, monkeypatch):
     state["embeddings.word_embeddings.weight"] = bert.embedding.weight
     state["embeddings.position_embeddings.weight"] = bert.positions.table
     state["embeddings.token_type_embeddings.weight"] = bert.segments.weight
-    header, content = {}, b""
-    for name, x in state.items():
-        numbers = x.detach().numpy().tobytes()
-        place = [len(content), len(content) + len(numbers)]
-        header[name] = {"dtype": "F32", "shape": [*x.shape], "data_offsets": place}
-        content += numbers
-    text = json.dumps(header).encode()
     weights, pieces = tmp_path / "model.safetensors", tmp_path / "tokenizer.json"
-    weights.write_bytes(len(text).to_bytes(8, "little") + text + content)
+    weights.write_bytes(safetensors(state))
     padding = cutter()
     padding.enable_padding(length=8)
     padding.save(str(pieces))

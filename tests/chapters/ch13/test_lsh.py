@@ -15,7 +15,6 @@ from annotated.chapters.ch13.lsh import (
     duplicates,
     duplicates_right,
     exact_attention,
-    gradient_error,
     lost_pairs,
     meetings,
     prototypes,
@@ -99,19 +98,6 @@ def test_prototypes_repeat_each_other():
     assert (alike > 0.9).float().mean() < 0.4
     assert torch.equal(prototypes(3, 60, 5, 16)[0], query)
     assert not torch.equal(prototypes(4, 60, 5, 16)[0], query)
-
-
-def test_gradients_are_right_if_buckets_are_kept_and_else_found_out(monkeypatch):
-    assert gradient_error(2, length=128) < 1e-6
-
-    def jumping(query, buckets, rounds):  # as if many queries lay at borders
-        found = lsh_buckets(query, buckets, rounds)
-        return found if next(calls) < 4 else found.flip(-1)
-
-    calls = iter(range(100))
-    monkeypatch.setattr("annotated.reformer.lsh_buckets", jumping)
-    with pytest.raises(RuntimeError, match="rebuilt with an error"):
-        gradient_error(2, keep=False, length=128)
 
 
 def test_a_duplicate_is_zero_word_zero_word():

@@ -8,22 +8,14 @@ from annotated.attention import MultiHeadAttention
 from annotated.chapters.ch14.reversible import (
     REFORMER_RECIPES,
     STACKS,
-    PrintedBlock,
     checkpointed,
     layers,
     reformer,
     run_reformer_recipe,
-    undo_by_iteration,
 )
 from annotated.reformer import LSHSelfAttention
-from annotated.reversible import ReversibleBlock
 
 T, D = 7, 8
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
 
 
 def test_three_ways_are_one_function():
@@ -82,44 +74,6 @@ def test_layers_read_normalised_streams_by_the_attention_given():
     assert block.f[2].p == block.g[2].p == 0.25
     attention = layers(1, D, 2, 11).blocks[0].f[1]
     assert isinstance(attention, MultiHeadAttention) and attention.causal
-
-
-# ---- the printed pair ----------------------------------------------------------
-
-
-def test_the_printed_pair_sends_different_inputs_to_one_output():
-    block = PrintedBlock(nn.Identity(), nn.Identity())
-    one = block(torch.tensor([1.0]), torch.tensor([2.0]))
-    other = block(torch.tensor([0.0]), torch.tensor([3.0]))
-    assert one == other
-    apart = ReversibleBlock(nn.Identity(), nn.Identity())
-    assert apart(torch.tensor([1.0]), torch.tensor([2.0])) != apart(
-        torch.tensor([0.0]), torch.tensor([3.0])
-    )
-
-
-def test_the_inverse_does_not_fit_the_printed_pair():
-    x1, x2 = torch.randn(2, 1, T, D)
-    block = PrintedBlock(nn.Linear(D, D), nn.Linear(D, D))
-    _, found = block.inverse(*block(x1, x2))
-    wanted = x2 + block.g(x1) - block.g(x1 + block.f(x2))
-    torch.testing.assert_close(found, wanted)
-    assert (found - x2).abs().max() > 0.1
-
-
-@pytest.mark.parametrize(("factor", "ends"), [(0.5, True), (2.0, False)])
-def test_iterating_ends_at_what_came_if_f_and_g_shrink(factor, ends):
-    class Times(nn.Module):
-        def forward(self, x):
-            return factor * x
-
-    block = PrintedBlock(Times(), Times())
-    x1, x2 = torch.randn(2, 1, T, D, dtype=torch.float64)
-    guesses = undo_by_iteration(block, *block(x1, x2), steps=40)
-    assert len(guesses) == 41
-    assert torch.equal(guesses[0][0], block(x1, x2)[0])
-    error = max((guesses[-1][0] - x1).norm(), (guesses[-1][1] - x2).norm())
-    assert (error < 1e-9) == ends
 
 
 # ---- the language model ----------------------------------------------------------

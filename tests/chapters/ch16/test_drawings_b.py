@@ -16,11 +16,6 @@ from annotated.positions import frequencies
 from annotated.variants import SlidingWindowAttention, window_mask
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def soup(html):
     return BeautifulSoup(html.text, "html.parser")
 

@@ -44,7 +44,6 @@ def test_no_way_sees_the_future(way):
 
 
 def test_written_out_is_fused():
-    torch.manual_seed(0)
     one, x = WrittenOutAttention(8, 2, causal=True), torch.randn(2, 9, 8)
     other = MultiHeadAttention(8, 2, causal=True)
     other.load_state_dict(one.state_dict())
