@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 
 from annotated import gpt2
-from annotated.batches import datasets
 from annotated.chapters.ch16.drawings import TINY, random_state
+from annotated.data import datasets
 from annotated.data.datasets import DataError, File
 from annotated.gpt import GPT, GPTConfig
 from annotated.gpt2 import SIZES, count_parameters, initialise, official_gpt2
@@ -50,12 +50,16 @@ def test_it_counts_widths_that_are_no_multiples():
         {"bias": False},
         {"norm_kind": "rms"},
         {"positions": "rotary"},
+        {"kv_heads": 2},
+        {"activation": "swiglu"},
     ],
 )
 def test_what_is_no_gpt2_is_not_counted(changes):
     name, value = next(iter(changes.items()))
     with pytest.raises(ValueError, match=rf"config.{name} must be.*{value}"):
         count_parameters(dataclasses.replace(SMALL, **changes))
+    as_many = dataclasses.replace(SMALL, kv_heads=SMALL.heads, activation="gelu")
+    assert count_parameters(as_many) == count_parameters(SMALL)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
