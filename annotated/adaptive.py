@@ -120,13 +120,7 @@ class AdaptiveSoftmax(_Clusters):
     few positions whose word is rare pay for the many rare words. There are no biases,
     as in ``nn.AdaptiveLogSoftmaxWithLoss(head_bias=False)``.
 
-    Args:
-        vocab_size: number v of words, the most frequent first.
-        d_model: width d of the model.
-        cutoffs: the first id of each cluster after the first, ascending; without any,
-            this is an ordinary softmax.
-        div_value: how many times narrower each cluster is than the one before it.
-        d_embed: width of the first cluster; ``d_model`` if not given.
+    Arguments as :class:`AdaptiveEmbedding`.
 
     Raises:
         ValueError: if cutoffs don't ascend from 1 to below ``vocab_size``, or a cluster

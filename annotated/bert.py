@@ -134,7 +134,15 @@ class Bert(nn.Module):
         return self.output(x)
 
     def pool(self, states: Float[Tensor, "b t d"]) -> Float[Tensor, "b d"]:
-        """Return a vector for each sequence: its first state of ``states``, mapped."""
+        """Return a vector for each sequence: its first state of ``states``, mapped.
+
+        Raises:
+            ValueError: if there is no state.
+        """
+        require.that(
+            states.shape[1],
+            f"states must hold a first one, got the shape {tuple(states.shape)}",
+        )
         return self.pooler(states[:, 0]).tanh()
 
     def guess_next(self, states: Float[Tensor, "b t d"]) -> Float[Tensor, "b 2"]:
@@ -142,6 +150,9 @@ class Bert(nn.Module):
 
         The next sentence prediction of section 3.1: number 0 says that the second
         sentence follows the first, number 1 that it is from elsewhere.
+
+        Raises:
+            ValueError: as :meth:`pool` does.
         """
         return self.follows(self.pool(states))
 
@@ -175,29 +186,31 @@ def mask_tokens(
         rate: chance of each other token to be asked for.
         shares: of the tokens asked for, how many are read as the mask, as a random
             token and as they are; ``(1, 0, 0)`` is masks alone.
-        generator: of the draw.
+        generator: draws on the CPU, whatever the device of ``tokens``.
 
     Returns:
         What is read, ids like ``tokens``; and which are asked for, booleans ``(b, t)``.
 
     Raises:
-        ValueError: if ``shares`` don't add up to 1, or no token is left to draw.
+        ValueError: if ``rate`` is not in [0, 1], ``shares`` aren't three that add up
+            to 1, ``mask`` is no id of the vocabulary, or no token is left to draw.
     """
-    require.probability(rate=rate)
-    masked, drawn, _ = shares  # the rest is read as it is
+    require.that(0 <= rate <= 1, f"rate must be a number in [0, 1], got {rate}")
+    require.count(0, vocab_size - 1, mask=mask)
     require.that(
-        min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6,
-        f"shares must be ≥ 0 and add up to 1, got {shares}",
+        len(shares) == 3 and min(shares) >= 0 and abs(sum(shares) - 1) < 1e-6,
+        f"shares must be three numbers ≥ 0 that add up to 1, got {shares}",
     )
+    masked, drawn, _ = shares  # the rest is read as it is
     special = torch.tensor(sorted({mask, *special}), device=tokens.device)
-    every = torch.arange(vocab_size, device=tokens.device)
+    every = torch.arange(vocab_size, dtype=tokens.dtype, device=tokens.device)
     ordinary = every[~torch.isin(every, special)]
     require.that(len(ordinary), "special must leave a token to draw, got all of them")
-    options = {"generator": generator, "device": tokens.device}
-    asked = torch.rand(tokens.shape, **options) < rate
+    asked = torch.rand(tokens.shape, generator=generator).to(tokens.device) < rate
     asked &= ~torch.isin(tokens, special)
-    draw = torch.rand(tokens.shape, **options)
-    others = ordinary[torch.randint(len(ordinary), tokens.shape, **options)]
+    draw = torch.rand(tokens.shape, generator=generator).to(tokens.device)
+    places = torch.randint(len(ordinary), tokens.shape, generator=generator)
+    others = ordinary[places.to(tokens.device)]
     read = tokens.where(~(asked & (draw < masked)), mask)
     read = read.where(~(asked & (draw >= masked) & (draw < masked + drawn)), others)
     return read, asked
@@ -222,15 +235,16 @@ def next_sentence_pairs(
     Devlin et al. (2019), section 3.1 and appendix A.2: from another document, any of
     its sentences.
 
-    Args:
-        documents: sentences in their order.
-        seed: of the draw, as for :func:`sentence_order_pairs`.
+    Arguments as :func:`sentence_order_pairs`.
 
     Raises:
         ValueError: if there is one document alone.
     """
     full = [document for document in documents if document]
-    require.count(2, documents=len(full))
+    require.that(
+        len(full) > 1,
+        f"documents must hold at least 2 with a sentence, got {len(full)} of them",
+    )
     draw, elsewhere, pairs = random.Random(seed), random.Random(seed + 1), []
     for i, document in enumerate(full):
         for first, second in pairwise(document):

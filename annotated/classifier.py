@@ -66,10 +66,11 @@ def pool(
         pooling: ``"mean"`` or ``"max"`` over the tokens, or the ``"first"`` of them.
     """
     require.choice(POOLINGS[:3], pooling=pooling)
-    states = states.masked_fill(~real[..., None], 0.0)
     if pooling == "first":
-        return states[:, 0]
-    if pooling == "mean":
+        first = real & (real.cumsum(dim=1) == 1)
+        return states.masked_fill(~first[..., None], 0.0).sum(dim=1)
+    states = states.masked_fill(~real[..., None], 0.0)
+    if pooling == "mean" or not states.shape[1]:
         return states.sum(dim=1) / real.sum(dim=1, keepdim=True).clamp(min=1)
     some = real.any(dim=1)[:, None]  # of nothing there is no largest
     lowest = torch.finfo(states.dtype).min

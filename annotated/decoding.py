@@ -41,7 +41,9 @@ def greedy_decode(
         ``start``; the model's pad after ``end``.
     """
     config = model.config
-    require.count(0, config.target_vocab - 1, start=start, end=end or 0)
+    require.count(
+        0, config.target_vocab - 1, start=start, **({} if end is None else {"end": end})
+    )
     require.count(most=config.max_len, max_new_tokens=max_new_tokens)
     with evaluating(model):
         memory, memory_mask = model.encode(source)
@@ -205,6 +207,7 @@ def sample(
     generator: torch.Generator | None = None,
     cache: bool = True,
     slide: bool = False,
+    pad: int | None = None,
 ) -> Int[Tensor, "b t"]:
     """Write on after a prompt, drawing each symbol from the model's distribution.
 
@@ -213,7 +216,8 @@ def sample(
 
     Args:
         model: writes in evaluation mode, without gradients.
-        prompt: ids, at least one for each sequence.
+        prompt: ids, at least one for each sequence. A GPT has no padding: every id is
+            a token that it reads, unless ``pad`` is given.
         max_new_tokens: number of symbols to write.
         temperature: as for :func:`tempered`.
         top_k: as for :func:`keep_top_k`; all by default.
@@ -225,6 +229,8 @@ def sample(
         slide: go on beyond the model's context by reading its last ``max_len`` symbols
             only. Every symbol moves to another position at each step, so that nothing
             of the past can be kept.
+        pad: the id that fills up prompts of several lengths, wherever it stands. Each
+            prompt is then read without it, and written on by itself.
 
     Returns:
         Ids ``(b, t)`` with t = ``max_new_tokens``, without the prompt.
@@ -235,6 +241,12 @@ def sample(
     """
     require.count(max_new_tokens=max_new_tokens)
     require.at_most(one=1, prompt_length=prompt.shape[1])
+    if pad is not None and (prompt == pad).any():
+        options = {"max_new_tokens": max_new_tokens, "temperature": temperature}
+        options |= {"top_k": top_k, "top_p": top_p, "generator": generator}
+        options |= {"cache": cache, "slide": slide}
+        rows = [sample(model, row[None, row != pad], **options) for row in prompt]
+        return torch.cat(rows)
     context, written = model.config.max_len, prompt
     past = KeyValueCache(model) if cache else None
     if not slide:

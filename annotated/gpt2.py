@@ -9,6 +9,7 @@ from torch import nn
 
 from annotated import require
 from annotated.gpt import GPT, GPTConfig
+from annotated.transformer import ACTIVATIONS
 
 _SMALL = GPTConfig(
     50_257,
@@ -28,18 +29,38 @@ SIZES = {
 }
 
 
+def require_gpt2(config: GPTConfig) -> None:
+    """Require a config of GPT-2's architecture; sizes, dropout and activation are free.
+
+    Args:
+        config: with biases, layer norms, learned positions and a tied output, as many
+            heads of keys as of queries, and feed-forward networks without gates.
+
+    Raises:
+        ValueError: if one of these is otherwise.
+    """
+    wanted = {
+        "positions": ["learned"],
+        "norm_kind": ["layer"],
+        "bias": [True],
+        "tied": [True],
+        "kv_heads": [None, config.heads],
+        "activation": [name for name in ACTIVATIONS if name != "swiglu"],
+    }
+    for name, options in wanted.items():
+        require.choice(options, **{f"config.{name}": getattr(config, name)})
+
+
 def count_parameters(config: GPTConfig) -> int:
     """Return the number of parameters of a GPT-2, by its formula.
 
     The output is the embedding once more, and counted once.
 
     Args:
-        config: of a GPT-2: with biases, layer norms, learned positions, a tied output.
+        config: as for :func:`require_gpt2`.
     """
+    require_gpt2(config)
     c = config
-    wanted = {"positions": "learned", "norm_kind": "layer", "bias": True, "tied": True}
-    for name, value in wanted.items():
-        require.choice([value], **{f"config.{name}": getattr(c, name)})
     attention = 4 * (c.d_model**2 + c.d_model)
     network = 2 * c.d_model * c.d_ff + c.d_ff + c.d_model
     norm = 2 * c.d_model
@@ -50,24 +71,27 @@ def count_parameters(config: GPTConfig) -> int:
 def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
     """Draw the weights of a GPT as GPT-2 did, and return it.
 
-    Matrices and tables are normal, biases 0. What writes to the residual stream, two
-    matrices in each block, is divided by the root of their number (section 2.3), so
-    that the sum of all is as large in a deep model as in a shallow one. (In OpenAI's
-    code the table of positions has half the deviation; the paper doesn't say.)
+    Matrices and tables are drawn from a normal distribution, biases are 0. In each
+    block two matrices add to the residual stream, the last one of attention and of the
+    feed-forward network: these are divided by the square root of their number in the
+    model (section 2.3), so that their sum is as large in a deep model as in a shallow
+    one. (OpenAI's code draws the table of positions with half the deviation, which the
+    paper doesn't mention.)
 
     Args:
         model: any GPT; its norms stay as they are.
         std: standard deviation of the numbers; 0.02 is meant for a width of 768.
-        scaled: whether what writes to the stream is divided by ``√(2 · layers)``.
+        scaled: whether the matrices that add to the stream are divided by
+            ``√(2 · layers)``.
 
     Returns:
         The same model.
     """
     require.positive(std=std)
-    writes = {m for b in model.blocks.layers for m in _writing(b)}
+    last_maps = {m for block in model.blocks.layers for m in _last_maps(block)}
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
-            smaller = (2 * model.config.layers) ** 0.5 if module in writes else 1.0
+            smaller = (2 * model.config.layers) ** 0.5 if module in last_maps else 1.0
             nn.init.normal_(module.weight, std=std / (smaller if scaled else 1.0))
             if getattr(module, "bias", None) is not None:
                 nn.init.zeros_(module.bias)
@@ -76,5 +100,6 @@ def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
     return model
 
 
-def _writing(block: nn.Module) -> tuple[nn.Module, nn.Module]:
+def _last_maps(block: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """Return the maps whose outputs are added to the residual stream."""
     return block.attention.output_map, block.feed_forward.outer

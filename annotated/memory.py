@@ -17,7 +17,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from annotated import require
 from annotated.gpt import GPTConfig
-from annotated.gpt2 import count_parameters
+from annotated.gpt2 import count_parameters, require_gpt2
 
 #: bytes of a number of the stream, and of a product. "mixed" is ``torch.autocast`` to
 #: bfloat16, whose weights stay in single precision; "bfloat16" has nothing else
@@ -58,9 +58,10 @@ def kept_activations(
     Returns:
         "embedding", "block" (each of them) and "output", the loss included.
     """
+    require_gpt2(config)
     require.count(batch=batch, length=length)
+    require.at_most(length=length, max_len=config.max_len)
     require.choice([0.0], dropout=config.dropout)
-    require.choice(INNER, activation=config.activation)
     require.choice(PRECISIONS, precision=precision)
     wide, narrow = PRECISIONS[precision]
     mixed = wide > narrow  # then autocast makes copies, of inputs and of weights
@@ -104,11 +105,11 @@ def memory_timeline(
 
     Gradients are made anew in each step: before the backward pass there are none.
 
+    Arguments as :func:`kept_activations`.
+
     Args:
-        config: as in :func:`kept_activations`.
         batch: sequences in each process.
         length: tokens in each.
-        precision: one of ``PRECISIONS``.
         checkpointed: whether of each block only the input is kept, and the rest
             computed again when the backward pass comes by.
         optimizer: one of ``OPTIMIZERS``.
@@ -176,10 +177,9 @@ def training_memory(
 ) -> MemoryUse:
     """Return the bytes in use at the fullest moment of a training step.
 
+    Arguments as :func:`memory_timeline`.
+
     Args:
-        config: as in :func:`memory_timeline`.
-        batch: as there.
-        length: as there.
         options: as there.
     """
     moments = memory_timeline(config, batch, length, **options)
@@ -189,12 +189,13 @@ def training_memory(
 def largest_batch(config: GPTConfig, length: int, room: float, **options: Any) -> int:
     """Return how many sequences fit into a batch; 0 if not even one does.
 
+    Arguments as :func:`memory_timeline`.
+
     Args:
-        config: as in :func:`memory_timeline`.
-        length: as there.
         room: bytes that there are.
         options: as there.
     """
+    require.positive(room=room)
     one, two = (memory_timeline(config, n, length, **options) for n in (1, 2))
     most = math.inf
     for first, second in zip(one.values(), two.values(), strict=True):

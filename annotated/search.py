@@ -7,6 +7,7 @@ length of what is written, k number of hypotheses, v vocabulary, d model width
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -90,9 +91,7 @@ class DecoderCache(Rereader):
     position each step, and those of the source, which never change and are computed
     once.
 
-    Args:
-        model: as for :class:`Rereader`.
-        source: likewise.
+    Arguments as :class:`Rereader`.
     """
 
     def __init__(self, model: Transformer, source: Int[Tensor, "b s"]):
@@ -100,8 +99,8 @@ class DecoderCache(Rereader):
         memory = self.memory
         layers = model.decoder.layers
         # per layer (b, h, s, k) each; the queries of the memory itself nobody needs
-        self.read_source = [one.cross_attention.project(memory)[1:] for one in layers]
-        self.read_target = [one.attention.project(memory[:, :0])[1:] for one in layers]
+        self.read_source = [n.cross_attention.project(memory)[1:] for n in layers]
+        self.read_target = [n.attention.project(memory[:, :0])[1:] for n in layers]
         self.sources = torch.arange(len(source), device=source.device)  # of each row
 
     @require.shapes
@@ -176,12 +175,10 @@ def cached_greedy_decode(
 
     :func:`annotated.decoding.greedy_decode`, symbol for symbol.
 
+    Arguments as :func:`~annotated.decoding.greedy_decode`.
+
     Args:
-        model: writes in evaluation mode, without gradients.
         source: token ids, ``(b, s)``; padding may stand before them, too.
-        start: the id that training began every target with.
-        end: the id that ends a sequence; without it, none ends early.
-        max_new_tokens: most symbols to write, ``end`` included, ``start`` not.
         reader: :class:`Rereader` reads all again at each step.
 
     Returns:
@@ -189,7 +186,9 @@ def cached_greedy_decode(
         after ``end``.
     """
     config = model.config
-    require.count(0, config.target_vocab - 1, start=start, end=end or 0)
+    require.count(
+        0, config.target_vocab - 1, start=start, **({} if end is None else {"end": end})
+    )
     require.count(most=config.max_len, max_new_tokens=max_new_tokens)
     with evaluating(model):
         past = reader(model, source)
@@ -251,7 +250,7 @@ def log_probabilities(
     with evaluating(model):
         past = reader(model, source)
         before = torch.cat([torch.full_like(output[:, :1], start), output[:, :-1]], 1)
-        logs = past.read(before).log_softmax(dim=-1)
+        logs = _log_softmax(past.read(before))
         each = logs.gather(-1, output[..., None].long())[..., 0]  # (b, t)
     return each.masked_fill(output == past.pad, 0.0).sum(dim=1)
 
@@ -271,14 +270,10 @@ def exhaustive_search(
 
     For a toy alone: with v symbols and t to write there are about v^t.
 
+    Arguments as :func:`beam_search`.
+
     Args:
-        model: as for :func:`beam_search`, the other arguments too.
         source: a single one.
-        start: as for :func:`beam_search`.
-        end: as for :func:`beam_search`.
-        max_new_tokens: as for :func:`beam_search`.
-        alpha: as for :func:`beam_search`.
-        penalty: as for :func:`beam_search`.
 
     Raises:
         ValueError: if there would be more than a million.
@@ -287,19 +282,21 @@ def exhaustive_search(
     pad, size = model.config.pad, model.config.target_vocab
     require.at_most(sequences=size**max_new_tokens, a_million=10**6)
     symbols = [symbol for symbol in range(size) if symbol != pad]
-    growing, whole = [[]], []
+    unfinished, finished = [[]], []
     for length in range(1, max_new_tokens + 1):
-        grown = [[*before, symbol] for before in growing for symbol in symbols]
+        longer = [[*ids, symbol] for ids in unfinished for symbol in symbols]
         last = length == max_new_tokens
-        whole += [one for one in grown if last or one[-1] == end]
-        growing = [one for one in grown if one[-1] != end]
-    outputs, lengths = pad_sequences(whole, pad)
-    sources = source.expand(len(whole), -1)
+        finished += [ids for ids in longer if last or ids[-1] == end]
+        unfinished = [ids for ids in longer if ids[-1] != end]
+    outputs, lengths = pad_sequences(finished, pad)
+    sources = source.expand(len(finished), -1)
     logs = log_probabilities(model, sources, outputs.to(source), start=start).tolist()
     divisors = [PENALTIES[penalty](n, alpha) for n in lengths.tolist()]
-    every = zip(whole, logs, divisors, strict=True)
-    found = [Hypothesis(one, log, log / divisor) for one, log, divisor in every]
-    return sorted(found, key=lambda one: -one.score)
+    hypotheses = [
+        Hypothesis(ids, log, log / divisor)
+        for ids, log, divisor in zip(finished, logs, divisors, strict=True)
+    ]
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
 
 
 @require.shapes
@@ -354,10 +351,10 @@ def beam_search(
     require.count(most=beam, n_best=n_best)
     require.choice(PENALTIES, penalty=penalty)
     require.choice(STOPS, stop=stop)
+    divisor = partial(PENALTIES[penalty], alpha=alpha)
     with evaluating(model):
         past = reader(model, source)
-        size, pad = past.vocab_size, past.pad
-        require.count(0, size - 1, start=start, end=end)
+        require.count(0, past.vocab_size - 1, start=start, end=end)
         finished: list[list[Hypothesis]] = [[] for _ in source]
         number = torch.arange(len(source), device=source.device)[:, None]  # (b, 1)
         past.keep(number.expand(-1, beam).flatten())  # row k·i belongs to source i
@@ -366,35 +363,60 @@ def beam_search(
         totals[:, 0] = 0.0  # at first all are alike, so one speaks for them
         for length in range(1, max_new_tokens + 1):
             logits = past.read(written[..., -1].reshape(-1, 1))[:, -1]
-            logs = logits.log_softmax(dim=-1).unflatten(0, (-1, beam))  # (b, k, v)
-            logs[..., pad] = -torch.inf
-            # twice as many as go on: every hypothesis may have ended once
-            best, places = (totals[..., None] + logs).flatten(1).topk(2 * beam)
-            parents, symbols = (
-                places // size,
-                places % size,
-            )  # (b, 2 k), likeliest first
-            grown = torch.cat([written[number, parents], symbols[..., None]], dim=-1)
-            ended = symbols == end
-            over = ended | (length == max_new_tokens)
-            over = over[:, :beam] & (best[:, :beam] > -torch.inf)
-            for i, j in over.nonzero().tolist():
-                log = best[i, j].item()
-                score = log / PENALTIES[penalty](length, alpha)
-                finished[i].append(Hypothesis(grown[i, j, 1:].tolist(), log, score))
-            alive = ended.int().argsort(dim=1, stable=True)[:, :beam]
-            past.keep((number * beam + parents.gather(1, alive)).flatten())
-            written, totals = grown[number, alive], best.gather(1, alive)
-            for i, hope in enumerate(totals[:, 0].tolist()):
-                finished[i].sort(key=lambda one: -one.score)
-                enough = beam if stop == "first" else n_best
-                done = len(finished[i]) >= enough and stop != "never"
-                if done and stop == "bound":
-                    lengths = length + 1, max_new_tokens
-                    bound = max(hope / PENALTIES[penalty](n, alpha) for n in lengths)
-                    done = finished[i][n_best - 1].score >= bound
-                if done:
+            logs = _log_softmax(logits).unflatten(0, (-1, beam))  # (b, k, v)
+            logs[..., past.pad] = -torch.inf
+            longer, best, parents = _continue(written, totals, logs)
+            ended = longer[..., -1] == end
+            complete = ended | (length == max_new_tokens)
+            complete = complete[:, :beam] & (best[:, :beam] > -torch.inf)
+            for i, j in complete.nonzero().tolist():
+                log, ids = best[i, j].item(), longer[i, j, 1:].tolist()
+                finished[i].append(Hypothesis(ids, log, log / divisor(length)))
+            living = ended.int().argsort(dim=1, stable=True)[:, :beam]
+            past.keep((number * beam + parents.gather(1, living)).flatten())
+            written, totals = longer[number, living], best.gather(1, living)
+            for i, log in enumerate(totals[:, 0].tolist()):
+                finished[i].sort(key=lambda hypothesis: -hypothesis.score)
+                hopes = [log / divisor(n) for n in (length + 1, max_new_tokens)]
+                if _may_stop(finished[i], stop, beam, n_best, max(hopes)):
                     totals[i] = -torch.inf
-            if totals.amax() == -torch.inf:
+            if not (totals > -torch.inf).any():
                 break
     return [several[:n_best] for several in finished]
+
+
+def _continue(
+    written: Int[Tensor, "b k t"],
+    totals: Float[Tensor, "b k"],
+    logs: Float[Tensor, "b k v"],
+) -> tuple[Int[Tensor, "b _ _"], Float[Tensor, "b _"], Int[Tensor, "b _"]]:
+    """Return the 2k likeliest continuations of each source, the likeliest first.
+
+    Twice as many as go on: every hypothesis may have ended once. With them come their
+    log-probabilities, and which hypothesis each of them continues.
+    """
+    beam, size = logs.shape[1:]
+    best, places = (totals[..., None] + logs).flatten(1).topk(2 * beam)
+    parents, symbols = places // size, places % size
+    number = torch.arange(len(written), device=written.device)[:, None]
+    longer = torch.cat([written[number, parents], symbols[..., None]], dim=-1)
+    return longer, best, parents
+
+
+def _may_stop(
+    finished: list[Hypothesis], stop: str, beam: int, n_best: int, hope: float
+) -> bool:
+    """Return whether a source is done; ``hope`` is what a living one may still score.
+
+    The best of ``finished`` come first.
+    """
+    if stop == "first":
+        return len(finished) >= beam
+    enough = len(finished) >= n_best and stop == "bound"
+    return enough and finished[n_best - 1].score >= hope
+
+
+def _log_softmax(logits: Float[Tensor, "*batch v"]) -> Float[Tensor, "*batch v"]:
+    """Return logarithms in single precision at least, for many of them are added."""
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    return logits.log_softmax(dim=-1, dtype=wide)

@@ -59,12 +59,12 @@ class Pattern:
     def __and__(self, other: "Pattern") -> "Pattern":
         low, high = max(self.low, other.low), min(self.high, other.high)
         period = lcm(self.period, other.period)
-        return Pattern(low, high, period, lambda i, j: self(i, j) & other(i, j))
+        return Pattern(low, high, period, _Rule(_both, (self, other)))
 
     def __or__(self, other: "Pattern") -> "Pattern":
         low, high = min(self.low, other.low), max(self.high, other.high)
         period = gcd(self.period, other.period)
-        return Pattern(low, high, period, lambda i, j: self(i, j) | other(i, j))
+        return Pattern(low, high, period, _Rule(_either, (self, other)))
 
     def mask(
         self,
@@ -83,6 +83,25 @@ class Pattern:
         require.at_most(queries=queries, keys=keys)
         j = torch.arange(keys, device=device)
         return self(j[keys - queries :, None], j)[None, None]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A function of this module with its last arguments: pickled, equal by value."""
+
+    function: Callable[..., Tensor]
+    arguments: tuple
+
+    def __call__(self, i: Tensor, j: Tensor) -> Tensor:
+        return self.function(i, j, *self.arguments)
+
+
+def _both(i: Tensor, j: Tensor, one: Pattern, other: Pattern) -> Tensor:
+    return one(i, j) & other(i, j)
+
+
+def _either(i: Tensor, j: Tensor, one: Pattern, other: Pattern) -> Tensor:
+    return one(i, j) | other(i, j)
 
 
 def local_pattern(window: int, causal: bool = True) -> Pattern:
@@ -151,11 +170,17 @@ def fixed_patterns(
     require.count(stride=stride, summary=summary)
     require.at_most(summary=summary, stride=stride)
     least = 0 if causal else 1 - stride
-    same = Pattern(least, stride - 1, rule=lambda i, j: i // stride == j // stride)
-    ends = Pattern(
-        0 if causal else -inf, rule=lambda i, j: j % stride >= stride - summary
-    )
-    return same, ends
+    same = Pattern(least, stride - 1, rule=_Rule(_in_one_stretch, (stride,)))
+    ends = _Rule(_at_an_end, (stride, summary))
+    return same, Pattern(0 if causal else -inf, rule=ends)
+
+
+def _in_one_stretch(i: Tensor, j: Tensor, stride: int) -> Tensor:
+    return i // stride == j // stride
+
+
+def _at_an_end(i: Tensor, j: Tensor, stride: int, summary: int) -> Tensor:
+    return j % stride >= stride - summary
 
 
 def global_pattern(positions: Sequence[int], causal: bool = True) -> Pattern:
@@ -169,14 +194,15 @@ def global_pattern(positions: Sequence[int], causal: bool = True) -> Pattern:
         causal: whether keys after the query are hidden.
     """
     require.count(0, **{f"positions[{n}]": g for n, g in enumerate(positions)})
+    rule = _Rule(_one_is_global, tuple(positions))
+    return Pattern(0 if causal else -inf, rule=rule)
 
-    def one_is_global(i: Tensor, j: Tensor) -> Tensor:
-        found = torch.zeros_like(i, dtype=torch.bool)
-        for g in positions:
-            found = found | (i == g) | (j == g)
-        return found
 
-    return Pattern(0 if causal else -inf, rule=one_is_global)
+def _one_is_global(i: Tensor, j: Tensor, *positions: int) -> Tensor:
+    allowed = torch.zeros_like(i, dtype=torch.bool)
+    for g in positions:
+        allowed = allowed | (i == g) | (j == g)
+    return allowed
 
 
 # ---- how far they reach ----------------------------------------------------------
@@ -296,17 +322,17 @@ def block_layout(
         order = positions[(positions % pattern.period).argsort(stable=True)]
         return F.pad(order, (0, -len(order) % block), value=-1).view(-1, block)
 
-    def meet(i: Tensor, j: Tensor, low: float, high: float) -> Tensor:
+    def may_meet(i: Tensor, j: Tensor, low: float, high: float) -> Tensor:
         """Whether a distance from the span of i to that of j lies in the bounds."""
         least, most = i.amin(1)[:, None] - j.amax(1), i.amax(1)[:, None] - j.amin(1)
         return (most >= low) & (least <= high)
 
     i, j = blocks(keys - queries), blocks(0)  # positions, -1 where the last is short
-    near = meet(i, j, pattern.low, pattern.high)
-    near &= meet(i % pattern.period, j % pattern.period, 0, 0)
+    possible = may_meet(i, j, pattern.low, pattern.high)
+    possible &= may_meet(i % pattern.period, j % pattern.period, 0, 0)
     rows, columns, allowed = [], [], []
     for row, positions in enumerate(i):
-        candidates = near[row].nonzero()[:, 0]
+        candidates = possible[row].nonzero()[:, 0]
         own, other = positions[:, None], j[candidates][:, None]
         inside = pattern(own, other) & (own >= 0) & (other >= 0)
         some = inside.flatten(1).any(dim=1)
@@ -360,17 +386,17 @@ def block_sparse_attention(
     rows, columns, allowed = layout.rows, layout.columns, layout.allowed
     if mask is not None:  # (b, 1, p, 1, c)
         allowed = allowed & _take(_take(mask.mT, layout.keys), columns).mT
-    kind = torch.promote_types(q.dtype, torch.float32)
+    wide = torch.promote_types(q.dtype, torch.float32)
     scale = q.shape[-1] ** -0.5
     with torch.autocast(q.device.type, enabled=False):
-        queries = _take(q.to(kind) * scale, layout.queries)  # (b, h, n, c, k)
-        keys, values = (_take(x.to(kind), layout.keys) for x in (k, v))
+        queries = _take(q.to(wide) * scale, layout.queries)  # (b, h, n, c, k)
+        keys, values = (_take(x.to(wide), layout.keys) for x in (k, v))
         scores = _take(queries, rows) @ _take(keys, columns).mT  # (b, h, p, c, c)
         scores = scores.masked_fill_(~allowed, -torch.inf)
 
         with torch.no_grad():  # the largest score of each query
             most = scores.amax(dim=-1, keepdim=True)
-            top = torch.full_like(queries[..., :1], torch.finfo(kind).min)
+            top = torch.full_like(queries[..., :1], torch.finfo(wide).min)
             where = rows.view(-1, 1, 1).expand_as(most)
             top = top.scatter_reduce(2, where, most, "amax")
         weights = scores.sub_(_take(top, rows)).exp_()
@@ -438,20 +464,30 @@ class SparseSelfAttention(MultiHeadAttention):
         k: Float[Tensor, "b _ s k"],
         v: Float[Tensor, "b _ s k"],
         mask: Bool[Tensor, "..."] | None = None,
+        **options: Any,
     ) -> Float[Tensor, "b t d"]:
         """Return the output of queries, keys and values such as ``project`` gives.
 
-        ``q``, ``k`` and ``v`` are as in the class above; ``mask`` hides whole keys, as
-        :func:`~annotated.masks.padding_mask` does.
+        ``q``, ``k``, ``v`` and ``options`` are as in the class above; ``mask`` hides
+        whole keys, as :func:`~annotated.masks.padding_mask` does.
+
+        Raises:
+            ValueError: if a subclass has a ``score_bias``, or ``mask`` doesn't fit.
         """
+        if not q.shape[2]:  # there is no block
+            return super().attend(q, k, v, mask, **options)
         k, v = self._for_all_heads(k), self._for_all_heads(v)
+        require.that(
+            self.score_bias(q, k, **options) is None,
+            f"score_bias must be None, got that of {type(self).__name__}",
+        )
         dropout, n = self.dropout if self.training else 0.0, len(self.patterns)
-        parts = zip(self.patterns, *(x.chunk(n, dim=1) for x in (q, k, v)), strict=True)
+        qs, ks, vs = (x.chunk(n, dim=1) for x in (q, k, v))  # heads of each pattern
         heads = [
             block_sparse_attention(
-                *qkv, self._layout(pattern, q, k), mask=mask, dropout=dropout
+                qs[i], ks[i], vs[i], self._layout(pattern, q, k), mask, dropout
             )
-            for pattern, *qkv in parts
+            for i, pattern in enumerate(self.patterns)
         ]
         return self.output_map(torch.cat(heads, dim=1).transpose(1, 2).flatten(2))
 

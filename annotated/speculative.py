@@ -122,9 +122,9 @@ def expected_speedup(acceptance: float, guesses: int, cost: float) -> float:
     Leviathan et al. (2023), theorem 3.8, if a reading of t + 1 positions takes the
     model as long as one of one position.
 
+    Arguments as :func:`expected_tokens`.
+
     Args:
-        acceptance: probability that a guess is kept, from 0 to 1.
-        guesses: number t of guesses.
         cost: of one guess; a reading of the model costs 1.
     """
     require.that(cost >= 0, f"cost must be at least 0, got {cost}")
@@ -147,7 +147,11 @@ def rewind(cache: KeyValueCache, length: int) -> None:
 
     Keys and values of guesses that weren't kept must go; those before them never looked
     at them, and stay.
+
+    Raises:
+        ValueError: if ``length`` is below 0.
     """
+    require.count(0, length=length)
     if length < cache.length:
         cache.kept = [(k[:, :, :length], v[:, :, :length]) for k, v in cache.kept]
         cache.length = length
@@ -172,6 +176,8 @@ def speculative_sample(
     The distribution is that of ``sample`` with ``model`` alone; with ``top_k=1`` the
     tokens are.
 
+    Arguments as :func:`~annotated.decoding.sample`, for both models.
+
     Args:
         model: gives logits ``(1, t, v)`` of tokens ``(1, t)``, on its device; a
             :class:`~annotated.gpt.GPT`, or any other that looks at the past alone.
@@ -180,9 +186,6 @@ def speculative_sample(
         prompt: ids of one sequence, at least one.
         max_new_tokens: number of symbols to write.
         guesses: most of them for each reading of ``model``.
-        temperature: as for :func:`~annotated.decoding.tempered`, for both.
-        top_k: as for :func:`~annotated.decoding.keep_top_k`, for both.
-        top_p: as for :func:`~annotated.decoding.keep_top_p`, for both.
         generator: draws on the CPU.
         cache: whether keys and values of a GPT are kept; it changes the time alone.
 

@@ -25,24 +25,35 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from annotated import require
-from annotated.attention import scaled_dot_product_attention
+from annotated.attention import masked_softmax, scaled_dot_product_attention
 from annotated.masks import causal_mask
+from annotated.positions import (
+    LearnedPositionalEmbedding,
+    PositionalEncoding,
+    turn_pairs,
+)
 from annotated.training import evaluating
+from annotated.transformer import FeedForward, Residual, Transformer
 
 ROOT = Path(__file__).parents[1]
-#: files whose frames are not the model's own; the last two check types in tests
-FOREIGN = *(str(Path(one.__file__).parent) for one in (torch, jaxtyping)), "<@beartype"
-ASIDE = require.__file__, __file__, *FOREIGN
+#: where the files begin whose frames are not the model's own
+HELPER_FILES = (
+    require.__file__,
+    __file__,
+    str(Path(torch.__file__).parent),
+    str(Path(jaxtyping.__file__).parent),  # this and the next check types in tests
+    "<@beartype",
+)
 
 #: operations that only lay the same numbers out anew; they are no steps
 LAYOUT = set(
-    "__getitem__ chunk contiguous expand flatten float movedim permute reshape split "
-    "squeeze t to transpose unbind unflatten unsqueeze view view_as".split()
+    "__get__ __getitem__ chunk contiguous expand flatten float movedim permute reshape "
+    "split squeeze t to transpose unbind unflatten unsqueeze view view_as".split()
 )
 #: operations that are steps only where they change a number
-IDLE = ("dropout", "masked_fill", "masked_fill_")
+STEPS_IF_CHANGED = ("dropout", "masked_fill", "masked_fill_")
 #: functions that are one step, whatever they are made of
-WHOLE = ("turn_pairs",)
+SINGLE_STEPS = (turn_pairs.__name__,)
 
 #: what each linear map gives, the letter of that, and the map's own index
 MAPS = {
@@ -57,35 +68,36 @@ MAPS = {
 }
 #: of other operations: what they give, the letter of that, and its equation, in which
 #: @ and # are the letters of what goes in. A key may begin with the class of the part,
-#: or with a function.
+#: or with the name of the function that calls the operation.
 # fmt: off
 OTHERS = {
     "embedding": ("token vectors", "X", r"E[\text{tokens}]"),
-    "Transformer.mul": ("scaled vectors", "X", r"\sqrt{d} \, @"),
-    "LearnedPositionalEmbedding.add": ("vectors with positions", "X", "@ + P"),
-    "PositionalEncoding.add": ("vectors with positions", "X", "@ + P"),
+    (Transformer, "mul"): ("scaled vectors", "X", r"\sqrt{d} \, @"),
+    (LearnedPositionalEmbedding, "add"): ("vectors with positions", "X", "@ + P"),
+    (PositionalEncoding, "add"): ("vectors with positions", "X", "@ + P"),
     "layer_norm": ("norm", r"\hat{X}",
         r"g \odot \frac{@ - \mu}{\sqrt{\sigma^2 + \varepsilon}} + b"),
     "rms_norm": ("norm", r"\hat{X}",
         r"g \odot \frac{@}{\sqrt{\overline{@^2} + \varepsilon}}"),
-    "turn_pairs": ("turned", "@", r"@_p \leftarrow R_p \, @_p"),
+    turn_pairs.__name__: ("turned", "@", r"@_p \leftarrow R_p \, @_p"),
     "repeat_interleave": ("shared", "@", r"@^{(i)} = @^{(\lceil i / # \rceil)}"),
-    "scaled_dot_product_attention.mul": ("scaled queries", "Q", r"@ / \sqrt{k}"),
-    "scaled_dot_product_attention.matmul": ("scores", "S", r"@ \, #^\top"),
-    "masked_softmax.masked_fill": ("visible scores", "S",
+    (scaled_dot_product_attention.__name__, "mul"): ("scaled queries", "Q",
+        r"@ / \sqrt{k}"),
+    (scaled_dot_product_attention.__name__, "matmul"): ("scores", "S", r"@ \, #^\top"),
+    (masked_softmax.__name__, "masked_fill"): ("visible scores", "S",
         r"@_{ij} \leftarrow {-\infty} \text{ where } i \text{ may not see } j"),
     "softmax": ("weights", "A",
         r"A_{ij} = \frac{\exp(@_{ij})}{\sum_{j'} \exp(@_{ij'})}"),
     "matmul of weights": ("weighted sum", "C", r"@ \, #"),
-    "scaled_dot_product_attention": ("attention", "C",
+    scaled_dot_product_attention.__name__: ("attention", "C",
         r"\mathrm{softmax}(Q K^\top / \sqrt{k} + B) \, V"),
     "relu": ("activations", "H", r"\max(0, @)"),
     "gelu": ("activations", "H", r"@ \odot \Phi(@)"),
     "gelu_tanh": ("activations", "H",
         r"\frac{1}{2} @ (1 + \tanh(\sqrt{2/\pi} \, (@ + 0.044715 \, @^3)))"),
     "silu": ("open gates", "H", r"\frac{@}{1 + e^{-@}}"),
-    "FeedForward.mul": ("gated numbers", "H", r"@ \odot #"),
-    "Residual.add": ("stream", "X", "@ + #"),
+    (FeedForward, "mul"): ("gated numbers", "H", r"@ \odot #"),
+    (Residual, "add"): ("stream", "X", "@ + #"),
 }
 # fmt: on
 #: stacks of layers, and what a layer of each is called
@@ -151,12 +163,17 @@ def trace(model: nn.Module, *inputs: Tensor) -> list[Step]:
 
     Raises:
         TypeError: if ``model`` is no module, or an input holds no integers.
-        ValueError: if an input isn't ``(b, t)`` or is empty, if the model finds an id
-            or a length out of range, or if its output is not what its last operation
-            made.
+        ValueError: if the model is compiled, if an input isn't ``(b, t)`` or is empty,
+            if the model finds an id or a length out of range, or if its output is not
+            what its last operation made.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    require.that(
+        not any(hasattr(part, "_orig_mod") for part in model.modules()),
+        "model must not be compiled: its operations are fused; trace it before "
+        "torch.compile",
+    )
     require.that(inputs, "inputs must hold the tokens that the model reads, got none")
     for tokens in inputs:
         _require_tokens(tokens)
@@ -214,7 +231,7 @@ class _Recorder(TorchFunctionMode):
         frames = list(_frames())
         if self.whole in frames:
             self.steps[-1] = self.steps[-1]._replace(value=result.clone())
-        elif name in LAYOUT or (name in IDLE and _same(result, given[0])):
+        elif name in LAYOUT or (name in STEPS_IF_CHANGED and _same(result, given[0])):
             return before
         elif function is not F.scaled_dot_product_attention or not self.unfold(
             result, *args, **kwargs
@@ -249,9 +266,11 @@ class _Recorder(TorchFunctionMode):
     def add(self, name, frames, given, value, args, kwargs) -> None:
         own = [f for f in frames if id(f.f_locals.get("self")) in self.paths]
         path = self.paths[id(own[0].f_locals["self"])]
-        frame = next(f for f in frames if not f.f_code.co_filename.startswith(ASIDE))
+        frame = next(
+            f for f in frames if not f.f_code.co_filename.startswith(HELPER_FILES)
+        )
         function = frame.f_code.co_name
-        whole = function in WHOLE
+        whole = function in SINGLE_STEPS
         self.whole = frame if whole else None
         place = self.place(path, {f.f_code.co_name for f in own})
         numbers = (self.made[id(x)][1] for x in given)
@@ -260,15 +279,16 @@ class _Recorder(TorchFunctionMode):
         letters = [_letter(step, place) for step in steps]
         first = steps[0].operation if steps else ""
         if name == "linear":
-            told = self.linear(path, *args, **kwargs)
+            label = self.linear(path, *args, **kwargs)
         else:
-            kind = type(self.parts[path]).__name__
-            keys = f"{kind}.{name}", f"{name} of {first}", f"{function}.{name}"
+            part = type(self.parts[path])
+            keys = (part, name), f"{name} of {first}", (function, name)
             if (approximate := kwargs.get("approximate", "none")) != "none":
                 name += f"_{approximate}"
-            found = (OTHERS[key] for key in (*keys, function, name) if key in OTHERS)
-            told = next(found, (name, "Y", rf"\text{{{name}}}({', '.join(letters)})"))
-        operation, symbol, right = told
+            own_words = name, "Y", rf"\text{{{name}}}({', '.join(letters)})"
+            labels = (OTHERS[key] for key in (*keys, function, name) if key in OTHERS)
+            label = next(labels, own_words)
+        operation, symbol, right = label
         if name == "embedding":
             self.tables.add(id(args[1]))
         if name == "repeat_interleave":
@@ -281,8 +301,10 @@ class _Recorder(TorchFunctionMode):
             sign = r"\leftarrow" if symbol in letters else "="
             right = f"{symbol} {sign} {right}"
         shapes = tuple(tuple(x.shape) for x in [s.value for s in steps] or given)
-        step = place, operation, symbol, right, _source(frame, whole), reads, shapes
-        self.steps.append(Step(*step, value.clone()))
+        source, value = _source(frame, whole), value.clone()
+        self.steps.append(
+            Step(place, operation, symbol, right, source, reads, shapes, value)
+        )
 
     def linear(self, path, x, weight, bias=None) -> tuple[str, str, str]:
         """Return what a linear map gives, the letter of that, and the right side."""
@@ -296,8 +318,8 @@ class _Recorder(TorchFunctionMode):
         """Return where a part is, in words; ``functions`` are those that called it."""
         if path in ENDS:
             return ENDS[path]
-        if found := re.match(r"(\w+)\.layers\.(\d+)\.(\w+)\.?(\d*)", path):
-            stack, layer, part, index = found.groups()
+        if match := re.match(r"(\w+)\.layers\.(\d+)\.(\w+)\.?(\d*)", path):
+            stack, layer, part, index = match.groups()
             if part == "residuals":  # one for each sublayer, in their order
                 children = self.parts[f"{stack}.layers.{layer}"].named_children()
                 part = [name for name, _ in children][int(index)]

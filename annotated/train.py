@@ -22,7 +22,6 @@ import errno
 import io
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -90,14 +89,16 @@ from annotated.transformer import Transformer, TransformerConfig
 LABELLED = {"functions": functions_task, "films": films_task, "imdb": imdb_task}
 TASKS = ("copy", "numbers", "spelling", "translation", "text", *LABELLED)
 LARGE = ("translation", "text", "imdb")  # have a second configuration
-SETTINGS = ("steps", "seed", "large")  # of a run, from its beginning on
+# fields of task.json: those of every run, and those of one that translates
+SETTINGS = {"steps": int | None, "seed": int, "large": bool}
+CUTTING = {"recipe": str, "source": list, "target": list, "merges": list}
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # a disk, or what one may use of it
 PRECISIONS = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 @dataclass
 class Job:
-    """A model, what it learns from, and how it is told what it has learned."""
+    """A model, what it learns from, and how its result is measured."""
 
     model: nn.Module  #: untrained
     loss: Loss  #: a mean over the symbols of a batch
@@ -306,25 +307,48 @@ def write_curve(folder: Path, history: list[Record]) -> None:
     write_whole(folder / "curve.csv", table.getvalue().encode())
     figure = Figure(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="step", ylabel="loss (nats per prediction)")
-    axes.plot([one["step"] for one in history], [one["loss"] for one in history])
+    axes.plot(*([record[name] for record in history] for name in ("step", "loss")))
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     write_whole(folder / "curve.png", picture.getvalue())
+
+
+def read_utf8(path: Path) -> str:
+    """Return the text of the file at ``path``, without a byte order mark.
+
+    Raises:
+        ValueError: if it is no UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
 
 
 def read_task(checkpoint: Path, task: str) -> dict[str, Any]:
     """Return what ``task.json`` says, which must lie beside a ``checkpoint``.
 
     Raises:
-        ValueError: if it isn't there, or says another ``task``.
+        ValueError: if it isn't there, says another ``task``, or isn't as this command
+            writes it.
     """
     path = checkpoint.parent / "task.json"
     if not path.is_file():
         raise ValueError(f"{path} must lie beside {checkpoint}: it says what ids mean")
-    told = json.loads(path.read_text("utf-8"))
-    if told["task"] != task:
-        raise ValueError(f"{checkpoint} is of the task {told['task']!r}, not {task!r}")
-    return told
+    text = read_utf8(path)
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} must be JSON: {error}") from error
+    if not isinstance(fields, dict) or "task" not in fields:
+        raise ValueError(f"{path} must say which task it is of")
+    if fields["task"] != task:
+        named = fields["task"]
+        raise ValueError(f"{checkpoint} is of the task {named!r}, not {task!r}")
+    for name, kind in (SETTINGS | (CUTTING if "source" in fields else {})).items():
+        if name not in fields or not isinstance(fields[name], kind):
+            raise ValueError(f"{path} must hold {name!r} as this command writes it")
+    return fields
 
 
 def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
@@ -337,13 +361,13 @@ def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
     Raises:
         ValueError: if the run is of another task, or of one that translates nothing.
     """
-    told = read_task(checkpoint, task)
-    if "source" not in told:
+    fields = read_task(checkpoint, task)
+    if "source" not in fields:
         raise ValueError(f"the task {task!r} translates nothing")
-    source, target = Vocabulary(told["source"]), Vocabulary(told["target"])
+    source, target = Vocabulary(fields["source"]), Vocabulary(fields["target"])
     kind = WordCutter if task == "numbers" else Cutter
-    cutter = kind(source, target, [tuple(pair) for pair in told["merges"]])
-    model = translation_model(translation_recipe(told["recipe"]), cutter)
+    cutter = kind(source, target, [tuple(pair) for pair in fields["merges"]])
+    model = translation_model(translation_recipe(fields["recipe"]), cutter)
     load_checkpoint(checkpoint, model)
     return model, cutter
 
@@ -406,24 +430,39 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     options.folder = options.folder or (
         options.resume.parent if options.resume else Path("runs") / options.task
     )
-    if not options.resume and (options.folder / "model.pt").exists():
-        there = options.folder / "model.pt"
+    there = options.folder / "model.pt"
+    other = not options.resume or options.resume.resolve() != there.resolve()
+    if other and not options.translate and there.exists():
         parser.error(f"{there} exists: --resume {there}, or choose another --folder")
     return options
+
+
+def usable_device(name: str, world: int = 1) -> torch.device:
+    """Return the device of a ``name``; of ``world`` processes each has its own GPU.
+
+    Raises:
+        ValueError: if there is no such device, or none that computes.
+    """
+    try:
+        device = torch.device(name)
+        if device.type == "cuda" and world > 1:
+            device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError) as error:  # in PyTorch's many words
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"--device {name} can't be used: {reason}") from error
+    return device
 
 
 def train(options: argparse.Namespace) -> None:
     """Train as ``options`` say, in one process or in each of several."""
     if options.resume:
-        begun = read_task(options.resume, options.task)
+        fields = read_task(options.resume, options.task)
         for name in SETTINGS:
-            setattr(options, name, begun[name])
-    rank, world = (
-        int(os.environ.get(n, d)) for n, d in (("RANK", 0), ("WORLD_SIZE", 1))
-    )
-    device = torch.device(options.device)
-    if device.type == "cuda" and world > 1:
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+            setattr(options, name, fields[name])
+    rank = int(os.environ.get("RANK", "0"))
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    device = usable_device(options.device, world)
     job = make_job(options.task, options.steps, options.seed, options.large)
     model, loss = job.model.to(device), job.loss
     optimizer, schedule = one_cycle(model, job.rate, job.steps)
@@ -440,13 +479,13 @@ def train(options: argparse.Namespace) -> None:
         if options.resume:
             start = options.resume
             if start.resolve() != checkpoint.resolve():
-                shutil.copyfile(start, checkpoint)
+                write_whole(checkpoint, start.read_bytes())
                 if previous(start).exists():
-                    shutil.copyfile(previous(start), previous(checkpoint))
+                    write_whole(previous(checkpoint), previous(start).read_bytes())
         if not rank:
-            told = {"task": options.task} | job.meaning
-            told |= {name: getattr(options, name) for name in SETTINGS}
-            content = json.dumps(told, ensure_ascii=False).encode()
+            fields = {"task": options.task} | job.meaning
+            fields |= {name: getattr(options, name) for name in SETTINGS}
+            content = json.dumps(fields, ensure_ascii=False).encode()
             write_whole(options.folder / "task.json", content)
         if world > 1:
             distributed.barrier()  # nobody saves before all have read
@@ -470,12 +509,23 @@ def train(options: argparse.Namespace) -> None:
         write_curve(options.folder, history)
         with evaluating(model):
             result = job.result(model)
-        told = [f"{name} {value:.4g}" for name, value in result.items()]
-        told = [f"step {len(history)}", f"loss {history[-1]['loss']:.4f}", *told]
-        print(f"{', '.join(told)}; see {options.folder}")
+        measured = [f"{name} {value:.4g}" for name, value in result.items()]
+        steps, loss = len(history), history[-1]["loss"]
+        summary = ", ".join([f"step {steps}", f"loss {loss:.4f}", *measured])
+        print(f"{summary}; see {options.folder}")
     if world > 1:
         distributed.barrier()
         distributed.destroy_process_group()
+
+
+def _full_disk(error: BaseException | None) -> OSError | None:
+    """Return the error of a full disk that ``error`` came of, if it did.
+
+    Where a disk is full, PyTorch ends its file, which fails too, in words of its own.
+    """
+    while error and not (isinstance(error, OSError) and error.errno in FULL):
+        error = error.__context__
+    return error
 
 
 def main(words: list[str] | None = None) -> int:
@@ -490,23 +540,21 @@ def main(words: list[str] | None = None) -> int:
             train(options)
             return 0
         model, cutter = load_translator(options.resume, options.task)
-        lines = options.translate.read_text("utf-8").split("\n")
+        lines = read_utf8(options.translate).split("\n")
         if not lines[-1]:
             lines.pop()  # the end of the last line begins no other
-        for line in translate_lines(
-            model.to(options.device), cutter, lines, options.beam
-        ):
+        model.to(usable_device(options.device))
+        for line in translate_lines(model, cutter, lines, options.beam):
             print(line)
         return 0
     except (OSError, RuntimeError) as error:
-        # PyTorch tells of a full disk in its own words
-        full = "PytorchStreamWriter" in str(error)
-        full = full or (isinstance(error, OSError) and error.errno in FULL)
+        full = _full_disk(error)
         if isinstance(error, RuntimeError) and not full:
             raise
-        problem = str(error)
+        problem = str(full or error)
         if full:
-            (options.folder / "model.pt.part").unlink(missing_ok=True)
+            for name in ("model.pt.part", "model.pt.before.part"):
+                (options.folder / name).unlink(missing_ok=True)
             problem += (
                 ": the disk is full. What was saved before is whole; make room, and go "
                 f"on with --resume {options.folder / 'model.pt'}"

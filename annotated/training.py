@@ -52,11 +52,10 @@ def noam_schedule(
 
     ``LambdaLR`` counts from 0 and multiplies the optimiser's own rate, which must be 1.
 
+    Arguments as :func:`noam_rate`.
+
     Args:
         optimizer: made with ``lr=1.0``.
-        d_model: width of the model.
-        warmup: number of steps on the way up.
-        factor: multiplies the rate.
 
     Raises:
         ValueError: if the optimiser's rate is not 1.

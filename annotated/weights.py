@@ -245,8 +245,15 @@ _DTYPES = {
     "F32": torch.float32,
     "F16": torch.float16,
     "BF16": torch.bfloat16,
+    "F8_E5M2": torch.float8_e5m2,
+    "F8_E4M3": torch.float8_e4m3fn,
     "I64": torch.int64,
     "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U64": torch.uint64,
+    "U32": torch.uint32,
+    "U16": torch.uint16,
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
@@ -264,32 +271,31 @@ def read_safetensors(path: str | Path) -> dict[str, Tensor]:
         OSError: if the file can't be read.
         ValueError: if it is damaged, or no such file.
     """
-    content = bytearray(Path(path).read_bytes())
+    content = Path(path).read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     try:
         header: dict[str, Any] = json.loads(content[8:start])
         header.pop("__metadata__", None)
-        return {
-            name: _tensor(content, start, entry["data_offsets"], entry)
-            for name, entry in header.items()
-        }
+        numbers = memoryview(content)[start:]
+        return {name: _tensor(numbers, entry) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         message = f"{path} is no file of safetensors, or damaged: {error!r}"
         raise ValueError(message) from error
 
 
-def _tensor(
-    content: bytearray, start: int, place: list[int], entry: dict[str, Any]
-) -> Tensor:
-    begin, end = (start + offset for offset in place)
+def _tensor(numbers: memoryview, entry: dict[str, Any]) -> Tensor:
+    begin, end = entry["data_offsets"]
     dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
-    require.that(end <= len(content), f"it has {len(content)} bytes, not {end}")
+    require.count(0, begin=begin, **{f"shape[{i}]": n for i, n in enumerate(shape)})
+    require.that(end <= len(numbers), f"it has {len(numbers)} bytes, not {end}")
     require.that(
         end - begin == prod(shape) * dtype.itemsize,
         f"{end - begin} bytes can't be {shape} of {entry['dtype']}",
     )
+    if begin == end:  # which torch.frombuffer refuses
+        return torch.empty(shape, dtype=dtype)
     # copied, for a place in the file need not suit the dtype
-    return torch.frombuffer(content[begin:end], dtype=dtype).reshape(shape)
+    return torch.frombuffer(bytearray(numbers[begin:end]), dtype=dtype).reshape(shape)
 
 
 def _in_pairs(weight: Tensor, width: int) -> Tensor:

@@ -58,6 +58,24 @@ def test_padding_may_hold_anything(pooling):
         assert_close(pool(filled, real, pooling), pool(states, real, pooling))
 
 
+@pytest.mark.parametrize("pooling", POOLINGS[:3])
+def test_padding_may_stand_anywhere(pooling):
+    states, real = torch.randn(B, T, D, dtype=torch.float64), draw() != 0
+    for order in (torch.arange(T).flip(0), torch.randperm(T)):
+        moved, where = states[:, order], real[:, order]
+        pooled = pool(moved, where, pooling)
+        for row, own, vector in zip(moved, where, pooled, strict=True):
+            tokens = row[own][None]
+            alone = pool(tokens, torch.ones(tokens.shape[:2]).bool(), pooling)
+            assert_close(vector, alone[0])
+
+
+@pytest.mark.parametrize("pooling", POOLINGS[:3])
+def test_no_positions_give_zeros(pooling):
+    states, real = torch.ones(B, 0, D), torch.ones(B, 0, dtype=torch.bool)
+    assert pool(states, real, pooling).tolist() == [[0.0] * D] * B
+
+
 def test_negative_numbers_have_a_maximum_below_zero():
     states = torch.full((1, 3, 2), -5.0)
     real = torch.tensor([[True, True, False]])

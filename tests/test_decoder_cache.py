@@ -192,11 +192,12 @@ def test_greedy_leaves_mode_and_source_alone_and_keeps_its_dtype(dtype):
     [
         ({"start": TARGETS}, "start must be an integer from 0 to 10, got 11"),
         ({"end": -1}, "end must be an integer from 0 to 10, got -1"),
+        ({"end": ""}, "end must be an integer from 0 to 10, got ''"),
         ({"max_new_tokens": 0}, "max_new_tokens must be .* from 1 to 16, got 0"),
         ({"max_new_tokens": 17}, "max_new_tokens must be .* from 1 to 16, got 17"),
     ],
 )
 def test_an_honest_mistake_of_greedy_decoding_is_named(given, message):
     settings = {"start": START, "end": 2, "max_new_tokens": 9} | given
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         cached_greedy_decode(make_model(), draw()[0], **settings)

@@ -207,6 +207,7 @@ def test_it_writes_where_the_source_is():
         ({"start": TARGETS}, f"start must be an integer from 0 to 10, got {TARGETS}"),
         ({"start": -1}, "start must be an integer from 0 to 10, got -1"),
         ({"end": SOURCES}, f"end must be an integer from 0 to 10, got {SOURCES}"),
+        ({"end": ""}, "end must be an integer from 0 to 10, got ''"),
         (
             {"max_new_tokens": 0},
             "max_new_tokens must be an integer from 1 to 16, got 0",
@@ -215,7 +216,7 @@ def test_it_writes_where_the_source_is():
     ],
 )
 def test_an_honest_mistake_is_named(given, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         greedy_decode(make_model(), draw_sources(), **SETTINGS | given)
 
 

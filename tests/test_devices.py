@@ -174,7 +174,7 @@ NOT_RUN = {
     "recipes.planks": {"plank_config": NO_TENSOR, "seconds_per_step": OWN},
     "variants": {"cache_numbers": NO_TENSOR},
     "speculative": dict.fromkeys(("expected_tokens", "expected_speedup"), NO_TENSOR),
-    "gpt2": {"count_parameters": NO_TENSOR},
+    "gpt2": dict.fromkeys(("count_parameters", "require_gpt2"), NO_TENSOR),
     "recipes.gpt2": {
         **dict.fromkeys(("short_tokenizer", "token_text"), DATA),
         **dict.fromkeys(("official_gpt2", "small_gpt2", "stream_by_depth"), OWN),

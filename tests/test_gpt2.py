@@ -50,12 +50,16 @@ def test_it_counts_widths_that_are_no_multiples():
         {"bias": False},
         {"norm_kind": "rms"},
         {"positions": "rotary"},
+        {"kv_heads": 2},
+        {"activation": "swiglu"},
     ],
 )
 def test_what_is_no_gpt2_is_not_counted(changes):
     name, value = next(iter(changes.items()))
     with pytest.raises(ValueError, match=rf"config.{name} must be.*{value}"):
         count_parameters(dataclasses.replace(SMALL, **changes))
+    as_many = dataclasses.replace(SMALL, kv_heads=SMALL.heads, activation="gelu")
+    assert count_parameters(as_many) == count_parameters(SMALL)
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -1,5 +1,6 @@
 """annotated/memory.py: what is predicted is what PyTorch counts."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -199,10 +200,14 @@ def test_who_holds_what():
 
 def test_the_largest_batch_that_fits():
     options = {"checkpointed": True, "foreach": True}
+    config = replace(TINY, max_len=64)
     for batch in (1, 2, 3, 16, 37):
-        room = training_memory(TINY, batch, 64, **options).total
-        assert largest_batch(TINY, 64, room, **options) == batch
-        assert largest_batch(TINY, 64, room - 1, **options) == batch - 1
+        room = training_memory(config, batch, 64, **options).total
+        assert largest_batch(config, 64, room, **options) == batch
+        assert largest_batch(config, 64, room - 1, **options) == batch - 1
+    for room in (math.inf, math.nan):
+        with pytest.raises(ValueError, match="room must be a number"):
+            largest_batch(config, 64, room)
 
 
 def test_checkpoints_change_no_gradient():
@@ -220,7 +225,9 @@ def test_checkpoints_change_no_gradient():
     [
         ({"dropout": 0.1}, {}, "dropout"),
         ({"activation": "swiglu"}, {}, "activation"),
+        ({"kv_heads": 1}, {}, "kv_heads"),
         ({"bias": False}, {}, "bias"),
+        ({}, {"length": 14}, "length must be at most max_len"),
         ({}, {"precision": "float16"}, "precision"),
         ({}, {"optimizer": "muon"}, "optimizer"),
         ({}, {"shards": 0}, "shards"),
@@ -231,3 +238,6 @@ def test_checkpoints_change_no_gradient():
 def test_what_was_not_verified_is_refused(changes, options, message):
     with pytest.raises(ValueError, match=message):
         training_memory(replace(TINY, **changes), **{"batch": 2, "length": 3} | options)
+    if changes:
+        with pytest.raises(ValueError, match=message):
+            kept_activations(replace(TINY, **changes), 2, 3)

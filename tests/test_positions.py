@@ -90,26 +90,6 @@ def test_far_positions_are_exact_too():
         assert_near(table[position], encoded(position), 3e-7, f"position {position}")
 
 
-def test_a_step_turns_every_pair_by_the_same_angle_wherever_it_is_taken():
-    table, step = sinusoidal_encoding(MOST, D), 3
-    for position, pair in itertools.product(range(MOST - step), range(D // 2)):
-        sine, cosine = table[position, 2 * pair : 2 * pair + 2].tolist()
-        turn = angle(step, pair, D)
-        wanted = [
-            sine * math.cos(turn) + cosine * math.sin(turn),
-            cosine * math.cos(turn) - sine * math.sin(turn),
-        ]
-        turned = table[position + step, 2 * pair : 2 * pair + 2]
-        assert_near(turned, wanted, 3e-7, f"pair {pair} from position {position} on")
-
-
-def test_the_product_of_two_encodings_depends_on_their_distance_alone():
-    table = sinusoidal_encoding(MOST, D)
-    for p, q in itertools.product(range(MOST), repeat=2):
-        wanted = sum(math.cos(angle(p - q, pair, D)) for pair in range(D // 2))
-        assert_near(table[p] @ table[q], wanted, 1e-6, f"positions {p} and {q}")
-
-
 @pytest.mark.parametrize("length", [0, 1])
 def test_a_table_may_be_short(length):
     assert sinusoidal_encoding(length, D).shape == (length, D)
@@ -131,13 +111,6 @@ def test_there_are_five_thousand_positions_if_no_number_is_given():
     output = module(torch.zeros(1, 1, D), start=4999)
     assert_near(output[0, 0], encoded(4999), 3e-7)
     assert len(module.table) == 5000
-
-
-def test_a_decoder_that_goes_on_sees_the_positions_of_the_whole():
-    for module in (PositionalEncoding(D, MOST), LearnedPositionalEmbedding(MOST, D)):
-        x = torch.randn(B, T, D)
-        parts = [module(x[:, t : t + 1], start=t) for t in range(T)]
-        assert torch.equal(torch.cat(parts, dim=1), module(x))
 
 
 def test_the_table_is_no_parameter_and_is_not_saved():
@@ -284,11 +257,6 @@ def test_far_positions_turn_exactly_too():
     assert_near(single, turned(x.float(), FAR), 1e-6)
 
 
-def test_position_zero_turns_nothing():
-    x = torch.randn(B, 1, D)
-    assert torch.equal(rotary_embedding(x), x)
-
-
 def test_turning_has_the_gradient_of_pytorchs_complex_product():
     x = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
     angles = [[angle(t + 4, pair, D) for pair in range(D // 2)] for t in range(T)]
@@ -301,25 +269,6 @@ def test_turning_has_the_gradient_of_pytorchs_complex_product():
     assert_near(ours, wanted, 1e-12)
     (found,), (expected,) = gradients(ours, [x]), gradients(wanted, [x])
     assert_near(found, expected, 1e-12)
-
-
-@pytest.mark.parametrize("shift", [1, 7, 1000])
-def test_products_depend_on_the_distance_of_positions_alone(shift):
-    query, key = torch.randn(2, 1, D, dtype=torch.float64)
-    for p, q in itertools.product(range(4), repeat=2):
-        here = rotary_embedding(query, p) @ rotary_embedding(key, q).T
-        there = rotary_embedding(query, p + shift) @ rotary_embedding(key, q + shift).T
-        assert_near(there, here, 1e-10, f"positions {p} and {q}")
-        nearer = rotary_embedding(query, p + 1) @ rotary_embedding(key, q).T
-        assert (nearer - here).abs() > 1e-3, "another distance, another product"
-
-
-@pytest.mark.parametrize("start", [0, 5, FAR])
-def test_turning_keeps_the_length_of_every_pair(start):
-    x = torch.randn(B, T, D, dtype=torch.float64)
-    output = rotary_embedding(x, start)
-    lengths = [y.unflatten(-1, (D // 2, 2)).norm(dim=-1) for y in (output, x)]
-    assert_near(*lengths, 1e-12)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -415,20 +364,6 @@ def test_the_last_queries_alone_give_the_last_outputs():
         query = x[:, S - last :]
         output = module(query, x, mask=causal_mask(last, S))
         assert_near(output, whole[:, S - last :], 1e-12, f"the last {last} queries")
-
-
-def test_moving_a_sequence_changes_nothing():
-    module, x = make_rotary(), sequence(T)
-    behind = torch.cat([sequence(S - T), x], dim=1)  # six positions further on
-    mask = torch.arange(S)[None] >= S - T  # and what stands in front is hidden
-    assert_near(module(x, behind, mask=mask), module(x), 1e-10)
-
-
-def test_order_is_seen():
-    module, x = make_rotary(), sequence(T)
-    order = [3, 0, 4, 1, 2]
-    gap = (module(x[:, order]) - module(x)[:, order]).abs()
-    assert gap.max() > 1e-3, "as if there were no positions"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

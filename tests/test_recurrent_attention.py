@@ -108,25 +108,6 @@ def test_a_mask_broadcasts(kind, axes):
     assert_close(attention(*tensors, mask), attention(*tensors, whole))
 
 
-@every_kind
-def test_a_batch_is_its_sentences_one_by_one(kind):
-    everything = [*inputs(kind), some_mask()]
-    attention = make(kind)
-    contexts, weights = attention(*everything)
-    for b in range(B):
-        alone = attention(*(x[b : b + 1] for x in everything))
-        assert_close(alone, (contexts[b : b + 1], weights[b : b + 1]))
-
-
-@without_location
-def test_neither_the_order_of_queries_nor_that_of_keys_is_seen(kind):
-    query, keys, values = inputs(kind)
-    attention, rows, columns = make(kind), [2, 0, 1], [3, 0, 4, 1, 2]
-    contexts, weights = attention(query, keys, values)
-    moved = attention(query[:, rows], keys[:, columns], values[:, columns])
-    assert_close(moved, (contexts[:, rows], weights[:, rows][..., columns]))
-
-
 @without_location
 def test_only_location_sensitive_attention_reads_the_previous_alignment(kind):
     tensors, attention = inputs(kind), make(kind)
@@ -230,16 +211,6 @@ def test_dot_attention_is_pytorchs_with_no_scale(kind, masked):
     assert_close(gradients(ours[:1], of), gradients((theirs,), of), "gradients")
     unscaled = scaled_dot_product_attention(query, mapped, values, mask, scale=1.0)
     assert_close(ours, unscaled)
-
-
-@pytest.mark.parametrize("kind", ["dot", "general"])
-def test_dot_scores_by_loops(kind):
-    query, keys, _ = inputs(kind)
-    attention = make(kind)
-    scores = attention.score(query, attention.prepare(keys))
-    for b, t, s in itertools.product(range(B), range(T), range(S)):
-        key = keys[b, s] if kind == "dot" else attention.key_map.weight @ keys[b, s]
-        assert_close(scores[b, t, s], query[b, t] @ key, f"e[{b}, {t}, {s}]")
 
 
 # ---- additive and location-sensitive attention -------------------------------

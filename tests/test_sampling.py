@@ -315,6 +315,33 @@ def test_the_prompt_is_read_and_not_returned():
     assert torch.equal(model.seen[-1], torch.cat([prompt, written[:, :2]], dim=1))
 
 
+@pytest.mark.parametrize("cache", [True, False])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_prompts_of_several_lengths_are_written_on_as_if_alone(positions, cache):
+    model, pad = make_model(positions=positions, heads=4), 5
+    prompt = torch.tensor([[5, 5, 3, 7], [1, 2, 3, 4], [5, 9, 9, 5]])
+    options = {"max_new_tokens": 6, "cache": cache, "temperature": 0.7, "top_p": 0.9}
+    for given in (options, options | {"top_k": 1}, options | {"slide": True}):
+        written = sample(model, prompt, pad=pad, generator=seed(3), **given)
+        one = seed(3)
+        for row, tokens in zip(prompt, written, strict=True):
+            alone = row[row != pad][None]
+            assert torch.equal(
+                tokens[None], sample(model, alone, generator=one, **given)
+            )
+    with pytest.raises(ValueError, match="one must be at most prompt_length"):
+        sample(model, torch.full((2, 3), pad), pad=pad, max_new_tokens=1)
+
+
+def test_beside_padding_a_model_is_cached_only_if_asked():
+    model, seen = make_model(), []
+    model.register_forward_hook(lambda *_: seen.append(1))
+    for cache in (True, False):
+        seen.clear()
+        sample(model, torch.tensor([[5, 1]]), pad=5, max_new_tokens=2, cache=cache)
+        assert len(seen) == (0 if cache else 2)
+
+
 def test_it_slides_over_the_last_positions_when_asked_to():
     model, prompt = make_model(), draw_prompt()
     steps = 2 * CONTEXT

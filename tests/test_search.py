@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from annotated.batches import pad_sequences
 from annotated.decoding import greedy_decode
 from annotated.search import (
     PENALTIES,
@@ -289,7 +290,32 @@ def test_without_a_penalty_a_longer_output_is_never_likelier_than_its_beginning(
     assert logs == sorted(logs, reverse=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_scores_are_added_in_single_precision(dtype):
+    model, source = make_model(2, targets=9).to(dtype), draw_sources()
+    found = [one for (one,) in beam_search(model, source, alpha=0.0, **SETTINGS)]
+    outputs, _ = pad_sequences([one.tokens for one in found], 0)
+    exact = []
+    for row, output in zip(source, outputs, strict=True):
+        ids = row[row != 0][None], torch.tensor([[START, *output[:-1]]])
+        with torch.no_grad():
+            logs = model(*ids)[0].double().log_softmax(dim=-1)
+        own = logs.gather(-1, output[:, None])[:, 0].masked_fill(output == 0, 0.0)
+        exact.append(own.sum().item())
+    logs = log_probabilities(model, source, outputs, start=START)
+    assert [one.score for one in found] == pytest.approx(exact, abs=2e-5)
+    assert logs.tolist() == pytest.approx(exact, abs=2e-5)
+
+
 # ---- edges -----------------------------------------------------------------------
+
+
+def test_no_source_finds_nothing():
+    model, none = make_model(0), torch.ones(0, 5, dtype=torch.long)
+    for stop in STOPS:
+        assert beam_search(model, none, stop=stop, **SETTINGS) == []
+    with pytest.raises(ValueError, match="end must be an integer from 0 to 4, got -1"):
+        beam_search(model, none, **SETTINGS | {"end": -1})
 
 
 def test_a_beam_wider_than_the_vocabulary_and_more_than_there_are():

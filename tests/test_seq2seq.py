@@ -89,13 +89,6 @@ def assert_same_gradients(module: nn.Module, ours: list, theirs: list) -> None:
 # ---- RNNEncoder --------------------------------------------------------------
 
 
-def test_encoder_shapes():
-    states, summary, mask = make_encoder()(*make_source())
-    assert states.shape == (B, S, MEMORY)
-    assert summary.shape == (B, MEMORY)
-    assert mask.shape == (B, 1, S)
-
-
 def gru_cell(x: Tensor, h: Tensor, w: Tensor, u: Tensor, b: Tensor, c: Tensor):
     """Cho et al. (2014) in PyTorch's order of gates: reset, update, candidate."""
     size = len(h)
@@ -136,38 +129,12 @@ def test_encoder_by_loops():
     assert_same_gradients(encoder, ours, theirs)
 
 
-def test_encoder_is_pytorchs_gru_on_each_source_alone():
-    encoder, (source, lengths) = make_encoder(), make_source()
-    states, summary, _ = encoder(source, lengths)
-    for b, length in enumerate(LENGTHS):
-        words = encoder.embedding(source[b : b + 1, :length])
-        alone, (forward, backward) = encoder.rnn(words)
-        assert_close(states[b, :length], alone[0])
-        assert_close(summary[b], torch.cat([forward[0], backward[0]]))
-
-
-def test_the_summary_is_the_last_state_of_each_direction():
-    states, summary, _ = make_encoder()(*make_source())
-    for b, length in enumerate(LENGTHS):
-        assert_close(summary[b, :ENCODED], states[b, length - 1, :ENCODED], "forward")
-        assert_close(summary[b, ENCODED:], states[b, 0, ENCODED:], "backward")
-
-
 def test_states_at_the_padding_are_zero_and_masked():
     states, _, mask = make_encoder()(*make_source())
     for b, length in enumerate(LENGTHS):
         assert mask[b, 0].tolist() == [s < length for s in range(S)]
         assert states[b, length:].eq(0).all()
         assert states[b, :length].ne(0).all()
-
-
-def test_more_padding_changes_no_state_of_the_encoder():
-    encoder, (source, lengths) = make_encoder(), make_source()
-    short = encoder(source, lengths)
-    longer = encoder(F.pad(source, (0, 2), value=PAD), lengths)
-    assert longer.states.shape == (B, S + 2, MEMORY)
-    assert_close(longer.states[:, :S], short.states)
-    assert_close(longer.summary, short.summary)
 
 
 def test_what_stands_at_the_padding_does_not_matter():
@@ -178,14 +145,6 @@ def test_what_stands_at_the_padding_does_not_matter():
         encoder(source, lengths), encoder(garbage, lengths), strict=True
     ):
         assert torch.equal(one, other)
-
-
-def test_the_order_of_the_sources_does_not_matter():
-    encoder, (source, lengths) = make_encoder(), make_source()
-    order = [1, 2, 0]
-    moved = encoder(source[order], lengths[order])
-    for one, other in zip(encoder(source, lengths), moved, strict=True):
-        assert_close(one[order].double(), other.double())
 
 
 def test_the_padding_symbol_has_no_embedding_and_learns_none():

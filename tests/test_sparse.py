@@ -1,5 +1,6 @@
 """annotated/sparse.py: against sets of positions, walks, and the dense mask."""
 
+import pickle
 from functools import partial
 
 import pytest
@@ -133,6 +134,19 @@ def test_a_pattern_is_the_papers_set_of_keys(pattern, mask):
     assert torch.equal(pattern.mask(T), mask[None, None])
     assert torch.equal(pattern.mask(3, T), mask[None, None, -3:])
     assert pattern.mask(T).dtype == torch.bool
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_pattern_and_a_model_with_it_can_be_pickled(name):
+    make, _, _ = PATTERNS[name]
+    own, again = make(True), make(True)
+    for pattern, same in ((own, again), (own & own, again & again), (own | own,) * 2):
+        assert pattern == same and hash(pattern) == hash(same)
+        assert pickle.loads(pickle.dumps(pattern)) == pattern
+    assert own != local_pattern(3)
+    module = SparseSelfAttention(6, 3, pattern=own | local_pattern(2), block=C)
+    again, x = pickle.loads(pickle.dumps(module)), torch.randn(B, T, 6)
+    assert torch.equal(again(x), module(x))
 
 
 @pytest.mark.parametrize(("pattern", "mask"), ALL)
@@ -636,6 +650,22 @@ def test_rotary_positions_go_with_a_pattern():
 def test_a_module_refuses_what_does_not_fit(options, message):
     with pytest.raises(ValueError, match=message):
         SparseSelfAttention(D, H, **options)
+
+
+def test_a_text_of_no_token_is_read_as_dense_attention_reads_it():
+    module = SparseSelfAttention(6, 3, pattern=local_pattern(2))
+    for mask in (None, torch.ones(B, 1, 1, 0, dtype=torch.bool)):
+        assert module(torch.randn(B, 0, 6), mask=mask).shape == (B, 0, 6)
+
+
+def test_a_bias_of_scores_is_refused_and_not_forgotten():
+    class Biased(SparseSelfAttention):
+        def score_bias(self, q, k, slope=1.0):
+            return torch.full((1,), slope)
+
+    module = Biased(6, 3, pattern=local_pattern(2))
+    with pytest.raises(ValueError, match="score_bias must be None, got that of Biased"):
+        module(torch.randn(B, T, 6), slope=2.0)
 
 
 def test_a_mask_of_pairs_belongs_into_the_pattern():

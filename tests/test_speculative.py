@@ -325,6 +325,9 @@ def test_a_cache_forgets():
         assert past.length == 9  # nothing to forget
         rewind(past, 5)
         assert past.length == 5
+        with pytest.raises(ValueError, match="length must be an integer ≥ 0, got -1"):
+            rewind(past, -1)
+        assert past.length == 5
         torch.testing.assert_close(past.read(other[:, 5:]), model(other)[:, 5:])
 
 

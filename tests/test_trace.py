@@ -429,6 +429,14 @@ class Two(nn.Module):
         return x
 
 
+class Compiled(nn.Sequential):
+    """As ``torch.compile`` leaves a module: the original behind a wrapper."""
+
+    def __init__(self):
+        super().__init__(gpt())
+        self._orig_mod = self[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
@@ -442,6 +450,7 @@ class Two(nn.Module):
         ((gpt(), TOKENS.repeat(1, 4)), ValueError, "length must be at most max_len"),
         ((Opaque(), TOKENS), ValueError, "got a Opaque whose output is not the last"),
         ((Two(), TOKENS), ValueError, "got a Two whose output is not the last"),
+        ((Compiled(), TOKENS), ValueError, "model must not be compiled"),
     ],
 )
 def test_what_is_refused(arguments, error, words):

@@ -4,8 +4,10 @@ import csv
 import errno
 import json
 import os
+import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -146,17 +148,16 @@ def test_it_goes_on_from_the_checkpoint_before(folder, capsys):
     assert losses(folder) == losses("whole")
 
 
-def test_each_task_makes_its_own_model(monkeypatch):
-    for task in ("copy", "numbers", "spelling", "text", "functions"):
-        job, again = (command.make_job(task, 3, 5) for _ in "ab")
-        for one in (job, again):
-            one.model.eval()  # dropout draws
-        batch, same = next(iter(job.batches())), next(iter(again.batches()))
-        assert torch.equal(job.loss(job.model, batch), again.loss(again.model, same))
+@pytest.mark.parametrize("task", ["copy", "numbers", "spelling", "text", "films"])
+def test_each_task_makes_its_own_model(task, monkeypatch):
+    monkeypatch.setitem(command.LABELLED, "films", order_task_with_validation)
+    jobs = [command.make_job(task, 3, seed) for seed in (5, 5, 6)]
+    for job in jobs:
+        job.model.eval()  # dropout draws
         assert len(list(job.batches())) == job.steps == 3
-        other = command.make_job(task, 3, 6)
-        other.model.eval()
-        assert job.loss(job.model, batch) != other.loss(other.model, batch)
+    first, same, _ = (next(iter(job.batches())) for job in jobs)
+    loss, again, other = (job.loss(job.model, first) for job in jobs)
+    assert loss == again == jobs[1].loss(jobs[1].model, same) != other
 
 
 def test_a_classifier_is_told_by_its_marks(monkeypatch, capsys):
@@ -311,21 +312,99 @@ def test_what_cannot_be_translated_is_named(capsys):
     assert "text 2 has 33 pieces, and at most 32 fit" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_named_and_the_last_checkpoint_stays(monkeypatch, capsys):
+@contextmanager
+def disk_of(size: int):
+    """No file may grow beyond ``size`` bytes, whoever writes it."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("size", [10_000, 100_000])
+def test_a_full_disk_is_named_and_the_last_checkpoint_stays(size, capsys):
     assert main(["copy", "--steps", "4"]) == 0
-    before = Path("runs/copy/model.pt").read_bytes()
-
-    def full(content, file):
-        file.write(b"half of it")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(torch, "save", full)
-    assert main(["copy", "--resume", "runs/copy/model.pt"]) == 1
+    files = {path: path.read_bytes() for path in Path("runs/copy").iterdir()}
+    with disk_of(size):
+        assert main(["copy", "--resume", "runs/copy/model.pt"]) == 1
     said = capsys.readouterr().err
-    assert "No space left on device: the disk is full" in said
+    assert "File too large: the disk is full" in said
     assert "--resume runs/copy/model.pt" in said
-    assert Path("runs/copy/model.pt").read_bytes() == before
-    assert not Path("runs/copy/model.pt.part").exists()
+    assert files == {path: path.read_bytes() for path in Path("runs/copy").iterdir()}
+    with disk_of(size):  # half a copy would be taken for a checkpoint
+        assert main(["copy", "--resume", "runs/copy/model.pt", "--folder", "new"]) == 1
+    assert not list(Path("new").iterdir())
+
+
+def test_another_checkpoint_of_a_folder_does_not_take_the_place_of_its_own(capsys):
+    assert main(["copy", "--steps", "2"]) == 0
+    model = Path("runs/copy/model.pt")
+    before, other = model.read_bytes(), model.with_name("other.pt")
+    other.write_bytes(before[:3000])
+    for words in ([], ["--folder", "runs/copy"]):
+        with pytest.raises(SystemExit):
+            main(["copy", "--resume", str(other), *words])
+        assert "runs/copy/model.pt exists" in capsys.readouterr().err
+    assert model.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("nonsense", "nonsense"),
+        ("meta", "meta"),
+        pytest.param(
+            "cuda",
+            "CUDA",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU"),
+        ),
+    ],
+)
+def test_a_device_that_cannot_be_used_is_named(device, message, capsys):
+    assert main(["copy", "--steps", "1", "--device", device]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"annotated.train: --device {device} can't be used: ")
+    assert message in said.partition("used:")[2] and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda fields: "{", "task.json must be JSON: Expecting"),
+        (lambda fields: [fields], "task.json must say which task it is of"),
+        (lambda fields: {"task": "spelling"}, "task.json must hold 'steps' as this"),
+        (lambda fields: fields | {"seed": "0"}, "task.json must hold 'seed' as this"),
+        (lambda fields: fields | {"merges": 1}, "task.json must hold 'merges' as this"),
+        (lambda fields: b"\xff\xfe{", "task.json must be text in UTF-8"),
+    ],
+)
+def test_a_task_that_is_not_as_it_was_written_is_named(change, message, capsys):
+    assert main(["spelling", "--steps", "1"]) == 0
+    path, words = (
+        Path("runs/spelling/task.json"),
+        ["--resume", "runs/spelling/model.pt"],
+    )
+    changed = change(json.loads(path.read_text()))
+    if not isinstance(changed, bytes | str):
+        changed = json.dumps(changed)
+    path.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
+    assert main(["spelling", *words]) == 1
+    said = capsys.readouterr().err
+    assert message in said.splitlines()[-1]
+
+
+def test_a_text_may_begin_with_a_mark_and_must_be_utf8(capsys):
+    assert main(["spelling", "--steps", "1"]) == 0
+    model = ["--resume", "runs/spelling/model.pt", "--translate", "words.txt"]
+    Path("words.txt").write_bytes("cat\n".encode("utf-8-sig"))
+    assert main(["spelling", *model]) == 0
+    assert "left out" not in capsys.readouterr().err
+    Path("words.txt").write_bytes("cät\n".encode("latin-1"))
+    assert main(["spelling", *model]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("annotated.train: words.txt must be text in UTF-8: ")
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -375,6 +454,7 @@ def test_two_processes_have_the_losses_of_one():
     assert done.stdout.count("step 6, loss") == 1, "one process speaks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rank", "step", "resumed"), [(0, 6, 4), (1, 4, 2)])
 def test_either_process_may_be_killed(rank, step, resumed):
     words = ["copy", "--steps", "7", "--save-every", "2", "--folder"]

@@ -314,8 +314,15 @@ def test_a_file_gives_its_tensors_by_name(tmp_path):
         "flag": torch.tensor([True]),
         "half": torch.tensor([[0.5], [2.0]], dtype=torch.float16),
         "one": torch.tensor(4.0, dtype=torch.float64),
+        "none": torch.empty(0),
+        "no rows": torch.empty(0, 3, dtype=torch.int8),
+        "short": torch.tensor([-300], dtype=torch.int16),
+        "byte": torch.tensor([-3, 4], dtype=torch.int8),
+        "wide": torch.tensor([2**63], dtype=torch.uint64),
     }
     kinds = {"b": "F32", "a.weight": "I64", "flag": "BOOL", "half": "F16", "one": "F64"}
+    kinds |= {"none": "F32", "no rows": "I8", "short": "I16", "byte": "I8"}
+    kinds |= {"wide": "U64"}
     header, numbers = {"__metadata__": {"format": "pt"}}, b""
     for name, x in tensors.items():
         content = x.numpy().tobytes()
@@ -354,6 +361,8 @@ GOOD = {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
             r"8 bytes can't be \[3\]",
         ),
         (written({"x": GOOD["x"] | {"data_offsets": [0]}}, bytes(8)), "unpack"),
+        (written({"x": GOOD["x"] | {"data_offsets": [-8, 0]}}, bytes(8)), "begin"),
+        (written({"x": GOOD["x"] | {"shape": [-1, -2]}}, bytes(8)), r"shape\[0\]"),
     ],
 )
 def test_a_damaged_file_is_named(content, what, tmp_path):

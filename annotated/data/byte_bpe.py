@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
 
+from torch import Tensor
+
 from annotated import require
 from annotated.data.bpe import merge
 from annotated.data.vendored import vendored_file
@@ -168,15 +170,16 @@ class ByteTokenizer:
 
     def decode_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """Return the bytes of each of the ``ids``; a special token's are its name."""
-        ids, last = list(ids), self.vocab_size - 1
-        require.count(0, last, **{f"ids[{i}]": one for i, one in enumerate(ids)})
-        return [self.tokens[one] for one in ids]
+        ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
+        last = self.vocab_size - 1
+        require.count(0, last, **{f"ids[{i}]": n for i, n in enumerate(ids)})
+        return [self.tokens[n] for n in ids]
 
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str:
         """Return the text that ``ids`` stand for.
 
         Args:
-            ids: numbers from 0 to ``vocab_size`` − 1.
+            ids: numbers from 0 to ``vocab_size`` − 1, or a tensor of them, ``(t,)``.
             errors: what becomes of bytes that are no UTF-8, such as those of half an
                 emoji: "replace" writes "�" for them, "strict" raises, and so on, as
                 ``bytes.decode`` does.

@@ -78,12 +78,12 @@ def library_functions(split: str) -> tuple[Function, ...]:
 
 @cache
 def _all_functions() -> tuple[Function, ...]:
-    found = {}
+    distinct = {}
     for module, source in _modules():
         for function in functions_of(source, module):
             if len(function.tokens) in LENGTHS:
-                found.setdefault(disguised(function.tokens, 0), function)
-    return tuple(found.values())
+                distinct.setdefault(disguised(function.tokens, 0), function)
+    return tuple(distinct.values())
 
 
 def _modules() -> Iterator[tuple[str, str]]:

@@ -155,12 +155,15 @@ def encode(text: str) -> list[int]:
 
 
 def decode(ids: Iterable[int]) -> str:
-    """Return the text that ``ids`` stand for, with "⁇" for what was unknown."""
-    ids, tokens = list(ids), list(vocabulary())
-    last = len(tokens) - 1
-    require.count(0, last, **{f"ids[{i}]": one for i, one in enumerate(ids)})
+    """Return the text that ``ids`` stand for, with "⁇" for what was unknown.
+
+    They may be in a tensor, ``(t,)``.
+    """
+    ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
+    tokens = list(vocabulary())
+    require.count(0, len(tokens) - 1, **{f"ids[{i}]": n for i, n in enumerate(ids)})
     texts = dict.fromkeys(SPECIALS, "") | {"<unk>": UNKNOWN}
-    pieces = (texts.get(tokens[one], tokens[one]) for one in ids)
+    pieces = (texts.get(tokens[n], tokens[n]) for n in ids)
     return "".join(pieces).replace(SPACE, " ")
 
 

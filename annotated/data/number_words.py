@@ -127,9 +127,9 @@ def numbers_of(split: str, size: int) -> list[int]:
     require.choice(SPLITS, split=split)
     require.count(least=1, most=30_000, size=size)
     rng = random.Random(0)
-    found: dict[int, None] = {}  # a set that keeps its order
-    while len(found) < size:
+    numbers: dict[int, None] = {}  # a set that keeps its order
+    while len(numbers) < size:
         number = rng.randrange(10 ** rng.randint(1, 6))
         if number_split(number) == split:
-            found[number] = None
-    return list(found)
+            numbers[number] = None
+    return list(numbers)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+import torch
 
 from annotated.data.byte_bpe import (
     END_OF_TEXT,
@@ -260,7 +261,9 @@ def test_the_longest_of_special_tokens_that_begin_alike():
 
 def test_bytes_of_ids():
     ours = ByteTokenizer(TOY, {"<end>": 260})
-    assert ours.decode_bytes([258, 111, 260]) == [b"hell", b"o", b"<end>"]
+    ids = [258, 111, 260]
+    assert ours.decode_bytes(ids) == [b"hell", b"o", b"<end>"]
+    assert ours.decode(torch.tensor(ids)) == ours.decode(ids) == "hello<end>"
 
 
 @pytest.mark.parametrize(

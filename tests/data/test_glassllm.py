@@ -182,7 +182,7 @@ def test_the_vocabulary():
 
 def test_what_it_does_not_know():
     assert encode("a4我")[-1] == 1
-    assert decode([0, 2, 1, 3]) == "⁇"
+    assert decode([0, 2, 1, 3]) == decode(torch.tensor([0, 2, 1, 3])) == "⁇"
     assert 0 not in encode("<pad>")
     assert encode("") == [] and decode([]) == ""
 

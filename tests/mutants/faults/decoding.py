@@ -82,5 +82,9 @@ FAULTS = {
         ("written[:, past.length :]", "written[:, -1:]", "prompt read by its end"),
         ("require.count(max_new_tokens=max_new_tokens)", "pass", "nothing to write"),
         ("symbol.to(written)", "symbol", "dtype of what is written"),
+        ("pad is not None and (prompt == pad).any()", "False", "padding is read"),
+        ("row[None, row != pad]", "row[None]", "padding is read by each"),
+        ('"top_k": top_k, ', "", "top_k ignored beside padding"),
+        ('"cache": cache, ', "", "cached beside padding"),
     ],
 }

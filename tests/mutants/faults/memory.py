@@ -15,6 +15,9 @@ FAULTS = {
         ("_copies(config) if mixed else 0", "_copies(config)", "always copies"),
         ("wide * (logits + 1)", "narrow * (logits + 1)", "the loss in half precision"),
         ("dropout=config.dropout", "dropout=0.0", "dropout is taken"),
+        ("require_gpt2(config)", "pass", "any GPT is predicted"),
+        ("require.at_most(length=length, max_len=config.max_len)", "pass",
+         "longer than the context"),
     ],
     "_copies": [
         ("return 2 *", "return 4 *", "in single precision"),
@@ -42,6 +45,7 @@ FAULTS = {
         ("1 + left // each", "left // each", "one fewer"),
         ("min(most", "max(most", "the roomiest moment counts"),
         ("return 0", "continue", "weights that don't fit"),
+        ("require.positive(room=room)", "pass", "infinite room"),
     ],
     "kept_bytes": [
         ("if at not in own", "", "parameters count, too"),

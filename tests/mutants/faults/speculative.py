@@ -50,6 +50,7 @@ FAULTS = {
         ("    if length < cache.length:\n", "    if True:\n", "grows by forgetting"),
         ("        cache.length = length\n", "", "positions go on"),
         ("v[:, :, :length])", "v)", "values stay"),
+        ("require.count(0, length=length)", "pass", "a length below 0"),
     ],
     "speculative_sample": [
         ("(draft, model)]", "(model, model)]", "the draft is never read"),

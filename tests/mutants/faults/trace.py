@@ -15,6 +15,8 @@ FAULTS = {
         ("last is not None and ", "last is None or ", "no output"),
         ("raise TypeError(", "print(", "any function is a model"),
         ("require.that(inputs, ", "print(", "without tokens"),
+        ('not any(hasattr(part, "_orig_mod") for part in model.modules())', "True",
+         "a compiled model"),
         ("        _require_tokens(tokens)\n", "        pass\n", "any tokens"),
     ],
     "_require_tokens": [
@@ -28,7 +30,7 @@ FAULTS = {
         ("self.steps[-1]._replace(value=result.clone())",
          "self.steps[-1]", "half a turn"),
         ("name in LAYOUT or ", "", "views are steps"),
-        ("or (name in IDLE and _same(result, given[0]))", "", "idle steps"),
+        ("or (name in STEPS_IF_CHANGED and _same(result, given[0]))", "", "idle steps"),
         (" and _same(result, given[0])", "", "masks are no steps"),
         ("return before", "return None", "read by nobody"),
     ],
@@ -46,7 +48,7 @@ FAULTS = {
         ("letters.append(str(", "str((", "how many share is not said"),
         ("self.tables.add(id(args[1]))", "pass", "tied is not said"),
         ("if symbol in letters else", "if False else", "never the same letter"),
-        ("value.clone()", "value", "values that go on changing"),
+        ("value.clone()\n", "value\n", "values that go on changing"),
         ("letters[0]\n", '"Q"\n', "keys are queries"),
     ],
     "_Recorder.linear": [

@@ -49,12 +49,27 @@ FAULTS = {
         ('path.with_name(path.name + ".part")', "path", "overwritten at once"),
     ],
     "read_task": [
-        ('told["task"] != task', "False", "another task"),
+        ('fields["task"] != task', "False", "another task"),
         ("not path.is_file()", "False", "ids without meaning"),
+        (" or not isinstance(fields[name], kind)", "", "any type"),
+        ("name not in fields or ", "name in fields and ", "no seed"),
+        ('(CUTTING if "source" in fields else {})', "{}", "merges that are no list"),
+        ('not isinstance(fields, dict) or ', "", "a list"),
+    ],
+    "read_utf8": [
+        ("utf-8-sig", "utf-8", "a mark is a letter"),
+    ],
+    "usable_device": [
+        ("torch.zeros(1, device=device).item()", "pass", "a device that isn't there"),
+        ('.partition("\\n")[0]', "", "several lines"),
+    ],
+    "_full_disk": [
+        ("error.errno in FULL", "False", "the full disk not named"),
+        ("error = error.__context__", "error = None", "PyTorch's error hides it"),
     ],
     "load_translator": [
         ('WordCutter if task == "numbers" else Cutter', "Cutter", "numbers in letters"),
-        ('"source" not in told', "False", "a copy task translates"),
+        ('"source" not in fields', "False", "a copy task translates"),
         ("load_checkpoint(checkpoint, model)", "pass", "untrained"),
     ],
     "translate_lines": [
@@ -63,22 +78,24 @@ FAULTS = {
     ],
     "parse": [
         ("options.translate and not options.resume", "False", "no model"),
-        ('not options.resume and (options.folder / "model.pt").exists()', "False",
+        ("other and not options.translate and there.exists()", "False",
          "a run overwritten"),
+        ("not options.resume or options.resume.resolve() != there.resolve()",
+         "not options.resume", "another checkpoint takes its place"),
         ("options.resume and not options.resume.is_file()", "False", "no checkpoint"),
     ],
     "train": [
-        ("setattr(options, name, begun[name])", "pass", "another seed goes on"),
-        ("shutil.copyfile(start, checkpoint)", "pass", "begins anew elsewhere"),
-        ("shutil.copyfile(previous(start), previous(checkpoint))", "pass",
+        ("setattr(options, name, fields[name])", "pass", "another seed goes on"),
+        ("write_whole(checkpoint, start.read_bytes())", "pass",
+         "begins anew elsewhere"),
+        ("write_whole(previous(checkpoint), previous(start).read_bytes())", "pass",
          "only the first process finds the one before"),
         ("precision=PRECISIONS[options.precision]", "precision=None", "precision"),
         ("save_every=options.save_every", "save_every=None", "saved at the end alone"),
     ],
     "main": [
         ("lines.pop()", "pass", "a line too many"),
-        ("error.errno in FULL", "False", "the full disk not named"),
-        ('(options.folder / "model.pt.part").unlink(missing_ok=True)', "pass",
+        ('(options.folder / name).unlink(missing_ok=True)', "pass",
          "half a checkpoint left"),
     ],
 }

@@ -36,9 +36,12 @@ FAULTS = {
         ("8 + int", "int", "eight bytes too early"),
     ],
     "_tensor": [
-        ("end <= len(content)", "True", "a file cut off"),
+        ("end <= len(numbers)", "True", "a file cut off"),
         ("end - begin == prod(shape) * dtype.itemsize", "True", "another shape"),
         (".reshape(shape)", "", "flat"),
+        ("begin=begin, ", "", "offsets into the header"),
+        ('**{f"shape[{i}]": n for i, n in enumerate(shape)}', "", "lengths below 0"),
+        ("if begin == end:", "if False:", "an empty tensor"),
     ],
     "load_llama": [
         ('"feed_forward.gate"', '"feed_forward.inner"', "the gate is not filled"),

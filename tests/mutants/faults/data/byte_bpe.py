@@ -49,6 +49,8 @@ FAULTS = {
     "ByteTokenizer.decode_bytes": [
         ("self.vocab_size - 1", "self.vocab_size", "one too many"),
         ("require.count(0, last, ", "dict(", "a KeyError"),
+        ("ids.tolist() if isinstance(ids, Tensor) else list(ids)", "list(ids)",
+         "what a model wrote is refused"),
     ],
     "ByteTokenizer.decode": [
         ('b"".join(self.decode_bytes(ids)).decode("utf-8", errors)',

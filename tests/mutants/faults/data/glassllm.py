@@ -36,6 +36,8 @@ FAULTS = {
         ('{"<unk>": UNKNOWN}', '{"<unk>": "<unk>"}', "as its name"),
         ('.replace(SPACE, " ")', "", "no spaces"),
         ("len(tokens) - 1", "len(tokens)", "one too many"),
+        ("ids.tolist() if isinstance(ids, Tensor) else list(ids)", "list(ids)",
+         "what a model wrote is refused"),
     ],
     "_file": [
         ("FILES[name]", "FILES.get(name[:1])", "another checksum"),
