@@ -3,19 +3,12 @@
 import dataclasses
 from math import log
 
-import pooch
 import pytest
 import torch
 from torch.nn import functional as F
 
-from annotated import gpt2
-from annotated.chapters.ch16.drawings import TINY, random_state
-from annotated.data import datasets
-from annotated.data.datasets import DataError, File
 from annotated.gpt import GPT, GPTConfig
-from annotated.gpt2 import SIZES, count_parameters, initialise, official_gpt2
-from annotated.weights import load_gpt2
-from tests.safetensors import safetensors
+from annotated.gpt2 import SIZES, count_parameters, initialise
 
 SMALL = GPTConfig(31, d_model=64, heads=4, layers=8, d_ff=256, max_len=16)
 
@@ -101,52 +94,3 @@ def test_the_first_loss_is_that_of_knowing_nothing():
     with torch.no_grad():
         loss = F.cross_entropy(model(ids[:, :-1])[0], ids[0, 1:]).item()
     assert loss == pytest.approx(log(50_257), abs=0.5)
-
-
-# ---- official weights --------------------------------------------------------------
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """A cache in which a tiny file stands for OpenAI's."""
-    monkeypatch.setenv("ANNOTATED_DATA", str(tmp_path))
-    state = {name: x.float() for name, x in random_state(TINY).items()}
-    (tmp_path / "gpt2").mkdir()
-    path = tmp_path / "gpt2" / "model.safetensors"
-    path.write_bytes(safetensors(state))
-    nowhere = ("https://nowhere.invalid/model.safetensors",)
-    file = File(
-        path.name, nowhere, path.stat().st_size, f"sha256:{pooch.file_hash(path)}"
-    )
-    row = dataclasses.replace(datasets.REGISTRY["gpt2"], files=(file,))
-    monkeypatch.setitem(datasets.REGISTRY, "gpt2", row)
-    monkeypatch.setitem(gpt2.SIZES, "small", TINY)
-    return path, state
-
-
-def test_official_weights_are_read_where_they_are(cache):
-    _, state = cache
-    tokens = torch.arange(9)[None]
-    found, wanted = official_gpt2(), load_gpt2(state, TINY)
-    assert not found.training and torch.equal(found(tokens), wanted(tokens))
-
-
-def test_without_the_file_there_is_no_model_and_no_download(cache):
-    path, _ = cache
-    path.unlink()
-    assert official_gpt2() is None
-    with pytest.raises(DataError, match=r"gpt2: cannot download model\.safetensors"):
-        official_gpt2(download=True)
-
-
-def test_a_damaged_file_is_refused(cache):
-    path, _ = cache
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataError, match="cannot download"):
-        official_gpt2()
-
-
-def test_the_registry_names_the_right_file():
-    (file,) = datasets.REGISTRY["gpt2"].files
-    assert file.size == 548_105_171 and file.checksum.startswith("sha256:248dfc39")
-    assert all("607a30d783dfa663caf39e06633721c8d4cfcd7e" in m for m in file.mirrors)

@@ -1,24 +1,33 @@
 """annotated/recipes/gpt2.py: tokens of the first ranks, bits per byte, and streams."""
 
+import dataclasses
 from math import log
 
+import pooch
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from annotated import gpt2
+from annotated.chapters.ch16.drawings import TINY, random_state
+from annotated.data import datasets
 from annotated.data.byte_bpe import gpt2_tokenizer
+from annotated.data.datasets import DataError, File
 from annotated.data.text import standard_library
 from annotated.recipes.gpt2 import (
     GPT2_RECIPE,
     TokenText,
     bits_per_byte,
+    official_gpt2,
     short_tokenizer,
     small_gpt2,
     stream_by_depth,
     text_nats,
     token_text,
 )
+from annotated.weights import load_gpt2
+from tests.safetensors import safetensors
 
 
 def test_the_first_ranks_are_a_tokenizer():
@@ -88,3 +97,52 @@ def test_streams_grow_where_nothing_normalises_the_sum():
 def test_a_seed_is_a_stream():
     first, same, other = (stream_by_depth("pre", 2, True, 32, s) for s in (0, 0, 1))
     assert torch.equal(first, same) and not torch.equal(first, other)
+
+
+# ---- official weights --------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache in which a tiny file stands for OpenAI's."""
+    monkeypatch.setenv("ANNOTATED_DATA", str(tmp_path))
+    state = {name: x.float() for name, x in random_state(TINY).items()}
+    (tmp_path / "gpt2").mkdir()
+    path = tmp_path / "gpt2" / "model.safetensors"
+    path.write_bytes(safetensors(state))
+    nowhere = ("https://nowhere.invalid/model.safetensors",)
+    file = File(
+        path.name, nowhere, path.stat().st_size, f"sha256:{pooch.file_hash(path)}"
+    )
+    row = dataclasses.replace(datasets.REGISTRY["gpt2"], files=(file,))
+    monkeypatch.setitem(datasets.REGISTRY, "gpt2", row)
+    monkeypatch.setitem(gpt2.SIZES, "small", TINY)
+    return path, state
+
+
+def test_official_weights_are_read_where_they_are(cache):
+    _, state = cache
+    tokens = torch.arange(9)[None]
+    found, wanted = official_gpt2(), load_gpt2(state, TINY)
+    assert not found.training and torch.equal(found(tokens), wanted(tokens))
+
+
+def test_without_the_file_there_is_no_model_and_no_download(cache):
+    path, _ = cache
+    path.unlink()
+    assert official_gpt2() is None
+    with pytest.raises(DataError, match=r"gpt2: cannot download model\.safetensors"):
+        official_gpt2(download=True)
+
+
+def test_a_damaged_file_is_refused(cache):
+    path, _ = cache
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DataError, match="cannot download"):
+        official_gpt2()
+
+
+def test_the_registry_names_the_right_file():
+    (file,) = datasets.REGISTRY["gpt2"].files
+    assert file.size == 548_105_171 and file.checksum.startswith("sha256:248dfc39")
+    assert all("607a30d783dfa663caf39e06633721c8d4cfcd7e" in m for m in file.mirrors)
