@@ -125,6 +125,7 @@ def test_iterating_ends_at_what_came_if_f_and_g_shrink(factor, ends):
 # ---- the language model ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_recipe_trains_a_reformer():
     small = {"model": {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}}
     small["model"] |= {"max_len": 128, "chunk": 16, "rounds": 1}
