@@ -6,16 +6,16 @@ from annotated.chapters.ch16 import drafting
 from annotated.data.glassllm import glass_model
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def model():
     return glass_model()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def texts(model):
     return drafting.texts(model, 8)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def drafts(model, texts):
     return drafting.drafts(model, texts)

@@ -79,6 +79,7 @@ def test_layers_read_normalised_streams_by_the_attention_given():
 # ---- the language model ----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_recipe_trains_a_reformer():
     small = {"model": {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}}
     small["model"] |= {"max_len": 128, "chunk": 16, "rounds": 1}

@@ -132,6 +132,7 @@ def test_ways_keep_their_kinds_of_weights():
         train_halves("float8", IDS, 3e-3, 0)
 
 
+@pytest.mark.slow
 def test_tiny_steps_move_a_weight_if_anything_keeps_them():
     gains = {}
     for way in ("float32", "bfloat16", "nearest", "stochastic", "master"):
@@ -167,6 +168,7 @@ def test_checkpoints_store_less_and_draw_the_same():
     assert (wrong - wanted).norm() > 0.05 * wanted.norm()
 
 
+@pytest.mark.slow
 def test_training_with_checkpoints():
     losses = {w: train_checkpointed(w, IDS, 0, 0.3, steps=20)[1] for w in STORING}
     assert losses["stored"] == pytest.approx(losses["checkpointed"], abs=1e-4)
