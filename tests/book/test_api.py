@@ -5,8 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -200,19 +199,12 @@ def unnamed_arguments(module: str, item: Item) -> str | None:
 def parameters_of(module: str, item: Item, named: str) -> set[str]:
     """The parameters of the function that a docstring names; none if there is none."""
     owner = item.name.rpartition(".")[0]
-    for start in filter(None, (f"{module}.{owner}" if owner else "", module, "")):
-        thing = resolve(f"{start}.{named}")
-        if thing is not None:
-            return set(inspect.signature(thing).parameters)
-    thing = resolve(named)
-    return set(inspect.signature(thing).parameters) if thing is not None else set()
-
-
-def resolve(name: str) -> object | None:
-    try:
-        return pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError):
-        return None
+    for full in (f"{module}.{owner}.{named}", f"{module}.{named}", named):
+        try:
+            return set(inspect.signature(pkgutil.resolve_name(full)).parameters)
+        except (ImportError, AttributeError, ValueError):
+            continue
+    return set()
 
 
 def unsaid_result(module: str, item: Item) -> str | None:
@@ -251,70 +243,37 @@ CHECKS_OF_AN_ITEM = (
 )
 
 
-def faults(module: str) -> list[str]:
-    return [
-        f"{item.name}: {fault}"
-        for item in items(module)
-        for check in CHECKS_OF_AN_ITEM
-        if (fault := check(module, item))
-    ]
+def faults(module: str, item: Item) -> list[str]:
+    every = (check(module, item) for check in CHECKS_OF_AN_ITEM)
+    return [f"{item.name}: {fault}" for fault in every if fault]
 
 
 @pytest.mark.parametrize("module", FILES)
 def test_docstrings_leave_nothing_out(module):
-    assert faults(module) == []
+    assert [fault for item in items(module) for fault in faults(module, item)] == []
 
 
-def toy(monkeypatch, tmp_path, *functions: str) -> list[str]:
-    """The faults of a module with some functions, which need not run."""
-    (tmp_path / "toy_module.py").write_text("\n\n".join(functions))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "toy_module", raising=False)
-    monkeypatch.setitem(FILES, "toy_module", tmp_path / "toy_module.py")
-    tree.cache_clear()
-    comments.cache_clear()
-    found = faults("toy_module")
-    tree.cache_clear()
-    comments.cache_clear()
-    return found
-
-
-def f(signature: str, *lines: str) -> str:
-    """A function of that signature, with a docstring of these lines."""
-    return "\n    ".join([f"def {signature}:", '"""' + lines[0], *lines[1:], '"""'])
-
-
-FIRST = f("first(a, b) -> None", "Take two.", "", "Args:", "    a: one.", "    b: two.")
+AS_ANOTHER = "Go.\n\nArguments as :func:`{}`.\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("signature", "doc", "fault"),
     [
-        (f("f(a) -> None", "Take ``a``."), None),
-        (f("f(a) -> None", "Take ``a``"), "opens with one line"),
-        (f("f(a) -> None", "Take it."), "says nothing of ['a']"),
-        (f("f(a) -> int", "Take ``a``."), "no `Returns:`"),
-        (f("f() -> None", "Go.") + "\n    raise OSError", "lacks ['OSError']"),
-        (f("f(a: Tensor) -> None", "Take ``a``."), "unknown shape"),
-        (f("f(a) -> None", "Go.", "", "Arguments as :func:`first`."), None),
-        (f("f(c) -> None", "Go.", "", "Arguments as :func:`first`."), "none of"),
-        (f("f(a) -> None", "Go.", "", "Arguments as :func:`gone`."), "none of"),
-        (f("f(a, c) -> None", "Go.", "", "Arguments as :func:`first`."), "of ['c']"),
+        ("(a) -> None", "Take ``a``.", None),
+        ("(a) -> None", "Take ``a``", "opens with one line"),
+        ("(a) -> None", "Take it.", "says nothing of ['a']"),
+        ("(a) -> int", "Take ``a``.", "no `Returns:`"),
+        ("(a: Tensor) -> None", "Take ``a``.", "unknown shape"),
+        ("(pad) -> None", AS_ANOTHER.format("padding_mask"), None),
+        ("(a) -> None", AS_ANOTHER.format("padding_mask"), "has none of these"),
+        ("(pad) -> None", AS_ANOTHER.format("gone"), "doesn't exist"),
+        ("(pad, c) -> None", AS_ANOTHER.format("padding_mask"), "nothing of ['c']"),
     ],
 )
-def test_what_a_docstring_lacks_is_found(text, fault, monkeypatch, tmp_path):
-    head = "from __future__ import annotations"
-    found = toy(monkeypatch, tmp_path, head, FIRST, text)
-    assert [one.startswith("f: ") and fault in one for one in found] == (
-        [True] if fault else []
-    )
-
-
-def test_a_layer_names_its_source():
-    module = "annotated.reformer"
-    layer = next(item for item in items(module) if is_layer(module, item))
-    assert unnamed_source(module, layer) is None
-    assert unnamed_source(module, replace(layer, doc="A layer."))
+def test_what_a_docstring_lacks_is_found(signature, doc, fault):
+    (node,) = ast.parse(f"def f{signature}:\n    {doc!r}").body
+    found = faults("annotated.masks", of_function("annotated.masks", node, "f"))
+    assert [fault in one for one in found] == ([True] if fault else [])
 
 
 # ---- the page ------------------------------------------------------------------------
