@@ -24,7 +24,7 @@ from annotated.recipes.classification import (
     order_task,
 )
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+RESULTS = Path(__file__).parents[3] / "book" / "results"
 TEXTS = [("def", "f", "a"), ("def", "g", "b", "a"), ("def", "f", "b")]
 
 

@@ -21,7 +21,7 @@ from annotated.masks import padding_mask
 from annotated.page.packed import pack_bert, unpack_bert
 from annotated.recipes.pretraining import Tokens
 
-RESULTS = Path(__file__).parents[2] / "book" / "results"
+RESULTS = Path(__file__).parents[3] / "book" / "results"
 
 
 def recorded(name):

@@ -25,7 +25,7 @@ from annotated.data.reactions import (
     reactions,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORD = json.loads((ROOT / "book" / "results" / "reactions.json").read_text())
 
 

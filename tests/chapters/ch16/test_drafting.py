@@ -13,7 +13,7 @@ from annotated.data.datasets import DataError
 from annotated.data.glassllm import decode, encode, glass_model
 from annotated.speculative import acceptance, speculative_sample
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORD = json.loads((ROOT / "book" / "results" / "drafts.json").read_text())
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])

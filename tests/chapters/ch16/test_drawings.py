@@ -16,7 +16,7 @@ from annotated.gpt import GPT
 from annotated.gpt2 import initialise
 from annotated.recipes.gpt2 import short_tokenizer
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def record(name):

@@ -17,7 +17,7 @@ from annotated.speculative import (
     speculative_sample,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORD = json.loads((ROOT / "book" / "results" / "drafts.json").read_text())
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 
 from annotated.chapters.ch17 import drawings_b as ch17b
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RECORD = json.loads((ROOT / "book" / "results" / "fused_memory.json").read_text())
 PARTS = json.loads((ROOT / "book" / "results" / "attention_parts.json").read_text())
 SIZES = {run["size"]: run for run in RECORD["tiles"]}

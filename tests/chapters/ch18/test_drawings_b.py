@@ -12,7 +12,7 @@ from annotated.chapters.ch18 import drawings_b as ch18b
 from annotated.checkpoints import save_checkpoint
 from tests.shown import soup
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TIMES = [
     {"batch": size, "one, wall": one, "two, wall": two}
     for size, one, two in (
