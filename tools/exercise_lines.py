@@ -1,8 +1,8 @@
 """What an exercise costs in lines: ``python -m tools.exercise_lines``.
 
-An exercise stands in three files: its text and solution in ``notebooks/src/exercises``,
-its check in ``annotated/chapters``, answers that try the check in
-``tests/exercises/answers``. Every line of the three is counted, blank ones too. What
+An exercise stands in three files: its text in ``notebooks/src/exercises``, its solution
+and check in ``chapters/chNN/checks.py`` of the package, answers that try the check in
+``answers.py`` of its tests. Every line of the three is counted, blank ones too. What
 stands between two headings (``# ## 1. …`` in a source, ``# ---- …`` in the others)
 belongs to the exercises whose ids it holds, in equal parts; what names none, to all
 exercises of the chapter.
@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, median
 
 from tools import ROOT
-from tools.exercises import ID, exercises, read_exercises, source_of, sources
+from tools.exercises import ID, checks_of, exercises, read_exercises, source_of, sources
 
 MEDIAN, LONGEST = 150, 220  # lines of an exercise
 HEADING = re.compile(r"^# (?:## |---- )", re.M)
@@ -23,9 +23,8 @@ HEADING = re.compile(r"^# (?:## |---- )", re.M)
 
 def files(chapter: str) -> list[Path]:
     """The three files of a chapter's exercises; ``chapter`` is its number, 02 say."""
-    checks = ROOT / "annotated" / "chapters" / f"ch{chapter}" / "checks.py"
     answers = ROOT / "tests" / "chapters" / f"ch{chapter}" / "answers.py"
-    return [source_of(chapter), checks, answers]
+    return [source_of(chapter), checks_of(int(chapter)), answers]
 
 
 def share(text: str, names: list[str]) -> Counter[str]:

@@ -9,9 +9,10 @@
 nbgrader course of the same source.
 
 A source holds what an author writes: of each exercise the statement, whose second line
-says its points and its goal, and the answer, whose first line says its id. What follows
-from these is made here: the introduction with its table, nbgrader's metadata, and the
-cell that checks an answer.
+says its points and its goal, and a cell that starts with its id. The answer stands in
+annotated/checks, where the check takes it for right; a question in words is answered in
+the source. What follows from these is made here: the introduction with its table, the
+answer cells, nbgrader's metadata, and the cell that checks an answer.
 """
 
 import ast
@@ -49,9 +50,11 @@ not inside an answer: the point is that you can write them yourself.
 """
 
 # nbgrader is told to write the same (grading/course.py)
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 CODE_STUB = "# your code here\nraise NotImplementedError()"
 TEXT_STUB = "*Your answer here.*"
 
+COLUMNS = 79  # of code, which stands beside the contents of a page
 UNSOLVED = "raises-exception"  # lets nbval and Jupyter go on after a check that fails
 
 
@@ -153,15 +156,14 @@ def exercises(notebook) -> list[Exercise]:
 
 def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
     """The notebook with solutions that a source describes, complete and checked."""
-    notebook = read_source(path, setup)
+    notebook, chapter = read_source(path, setup), int(path.name[:2])
     try:
-        _complete(notebook, chapter=int(path.name[:2]))
-        found = exercises(notebook)
         for cell in notebook.cells:
-            if role(cell) == "answer":
-                _check_markers(cell)
-            elif MARKER.search(cell.source):
-                raise SourceError(f"a solution outside an answer cell: {cell.source!r}")
+            if MARKER.search(cell.source):
+                raise SourceError(f"markers are set here, found {cell.source!r}")
+        checks = checks_of(chapter, path.parents[3])
+        _complete(notebook, chapter, right_answers(checks))
+        found = exercises(notebook)
     except SourceError as error:
         raise SourceError(f"{path}: {error}") from None
     if not any(exercise.in_words for exercise in found):
@@ -169,7 +171,43 @@ def read_exercises(path: Path, setup: str) -> nbformat.NotebookNode:
     return notebook
 
 
-def _complete(notebook, chapter: int) -> None:
+def checks_of(chapter: int, root: Path = ROOT) -> Path:
+    """The file that holds the right answers of a chapter's exercises."""
+    return root / "annotated" / "chapters" / f"ch{chapter:02}" / "checks.py"
+
+
+def right_answers(path: Path) -> dict[str, str]:
+    """The functions that a file declares by ``@exercise(id, …)``, as answer cells hold
+    them: what stands below the docstring is between the markers.
+
+    Raises:
+        SourceError: if one has no docstring, or lines that are too long for a page.
+    """
+    text = path.read_text(encoding="utf-8")
+    lines, answers = text.splitlines(), {}
+    for node in ast.parse(text).body:
+        match node:
+            case ast.FunctionDef(
+                decorator_list=[
+                    ast.Call(ast.Name("exercise"), [ast.Constant(name), *_]),
+                    *others,
+                ]
+            ):
+                start, stop = [*others, node][0].lineno - 1, node.end_lineno
+            case _:
+                continue
+        if ast.get_docstring(node) is None:
+            raise SourceError(f"{name}: its right answer has no docstring")
+        below = node.body[0].end_lineno
+        solution = [f"    {BEGIN}", *lines[below:stop], f"    {END}"]
+        answers[name] = "\n".join(lines[start:below] + solution)
+        for line in lines[below:stop]:
+            if len(line.split(" # ")[0]) > COLUMNS:
+                raise SourceError(f"{name}: over {COLUMNS} columns: {line.strip()!r}")
+    return answers
+
+
+def _complete(notebook, chapter: int, answers: dict[str, str]) -> None:
     """Add what follows from the statements and the ids of the answers."""
     first, *others = notebook.cells
     cells, rows, statement = [first], [], None
@@ -189,10 +227,18 @@ def _complete(notebook, chapter: int) -> None:
         rows.append(f"| {title} | {points} | {' '.join(goal.split())} |")
         answered = True
         if cell.cell_type == "code":
+            if exercise not in answers:
+                raise SourceError(f"{exercise}: there is no right answer in its check")
+            gap = "\n\n\n" if "\n" in cell.source else "\n"  # below what is given
+            cell.source += gap + answers.pop(exercise)
             cell.metadata["nbgrader"] = _grader(exercise, solution=True)
             cells.append(_test_cell(exercise, cell, points))
-        else:
+        else:  # (without markers, nbgrader would clear the first line, too)
+            tag, _, answer = cell.source.partition("\n")
+            cell.source = f"{tag}\n{BEGIN}\n{answer.strip()}\n{END}"
             cell.metadata["nbgrader"] = _grader(exercise, solution=True, points=points)
+    if answers:
+        raise SourceError(f"{', '.join(answers)}: no cell starts with this id")
     introduction = INTRODUCTION.format(chapter=chapter)
     first.source = f"{first.source}\n\n{introduction}" + "\n".join(rows)
     notebook.cells = cells
@@ -215,18 +261,6 @@ def _test_cell(exercise: str, answer, points: int) -> nbformat.NotebookNode:
     grader = _grader(f"{exercise}-test", solution=False, points=points)
     cell.metadata["nbgrader"] = grader
     return cell
-
-
-def _check_markers(cell) -> None:
-    if cell.cell_type == "markdown" and not MARKER.search(cell.source):
-        # nbgrader would clear the whole cell, its first line too
-        tag, _, model_answer = cell.source.partition("\n")
-        body = model_answer.strip("\n")
-        cell.source = f"{tag}\n### BEGIN SOLUTION\n{body}\n### END SOLUTION"
-    if not SOLUTION.search(cell.source) or MARKER.search(SOLUTION.sub("", cell.source)):
-        raise SourceError(
-            f"{tag_of(cell)}: expected ### BEGIN SOLUTION … ### END SOLUTION, in pairs"
-        )
 
 
 def stub(cell) -> str:

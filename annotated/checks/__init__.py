@@ -4,6 +4,7 @@ An exercise stands in ``annotated/chapters/chNN/checks.py``::
 
     @exercise("ch02-scaled-scores", "expected q·k/√k for each query and each key")
     def scaled_scores(q, k):
+        '''Scores (b, t, s).'''
         return q @ k.mT / k.shape[-1] ** 0.5
 
 
@@ -11,7 +12,7 @@ An exercise stands in ``annotated/chapters/chNN/checks.py``::
     / k.shape[-1] ** 0.5
         # the factor 1/√k is missing
         / k.shape[-1]  # divided by k, not by √k
-    k.mT -> k  # the keys are not transposed
+    k.mT -> k.mT.detach()  # … no gradient reaches k
     ''')
 
 
@@ -28,11 +29,13 @@ An exercise stands in ``annotated/chapters/chNN/checks.py``::
     def _(draw, t, s):
         return draw.normal(2, t, 5), draw.normal(2, s, 5)
 
-The decorated function is the right answer. A mistake is a change of its text, with the
-hint that names it: a line of a table that `changes` reads. Where it is another way to
-go about the exercise, it is a function, ``@exercise(…, {hint: function})``. A case is a
-function that draws the arguments; cases that differ in plain values alone are lines of
-a table, too.
+The decorated function is the right answer, and the student's stub and the solution are
+made from it: what stands below the docstring is the solution. A mistake is a change of
+its text, with the hint that names it: a line of a table that `changes` reads. After
+``…`` there is a piece of what is said of a change anyway, and tests alone try it. Where
+a mistake is another way to go about the exercise, it is a function, ``@exercise(…,
+{hint: function})``. A case is a function that draws the arguments; cases that differ in
+plain values alone are lines of a table, too.
 
 Three things follow. A notebook's ``check`` draws each case with seed 0; a course draws
 the same cases with its own secret seed, so that a table of known results is worth
@@ -198,8 +201,8 @@ class Exercise:
 
     Args:
         name: id, such as ``ch02-self-attention``.
-        right: the right answer, apart from the module and from the model answer. It is
-            called with the arguments in double precision. Where it raises, the answer
+        right: the right answer, apart from the module. It is called with the
+            arguments in double precision. Where it raises, the answer
             has to raise the same kind of exception.
         hint: said where a result is wrong and no known mistake gives it.
         mistakes: hint -> a function that makes this mistake, called as ``right`` is; or
@@ -245,6 +248,7 @@ class Exercise:
         self._also = also
         self.parameters = list(inspect.signature(right).parameters)
         self._instead: dict[str, Change] = {}
+        self._tried: dict[str, Change] = {}
         self._mistakes = mistakes or {}
         self._cases: list[tuple] = []
         _EXERCISES[name] = self
@@ -255,7 +259,9 @@ class Exercise:
         Args:
             table: as `changes` reads it. What is said elsewhere, too, stands there by
                 its name: ``{NAME}`` of a text of the right answer's module, ``{line}``
-                of a case that has this hint, ``{key}`` of ``broken``.
+                of a case that has this hint, ``{key}`` of ``broken``. ``… a piece``
+                of what is said of it anyway: nobody's result is compared with such a
+                mistake, but tests try it.
 
         Raises:
             ValueError: if it can't be read, repeats a hint, or names what isn't there
@@ -263,9 +269,9 @@ class Exercise:
         """
         for hint, change in changes(table).items():
             hint = self._named(hint)
-            if hint in self._instead or hint in self._mistakes:
+            if hint in self._instead | self._tried | self._mistakes:
                 raise ValueError(f"{self.name} has two mistakes with the hint {hint!r}")
-            self._instead[hint] = change
+            (self._tried if hint[0] == "…" else self._instead)[hint] = change
 
     def _named(self, hint: str) -> str:
         """A hint, with what is said elsewhere in place of its name in braces."""
@@ -301,6 +307,12 @@ class Exercise:
                 return functions
             functions |= {h: self._changed(text, made) for h, made in changed.items()}
         return functions
+
+    @property
+    def tried(self) -> list[tuple[str, Callable]]:
+        """The mistakes that get another's hint, and a piece of it."""
+        text = source_of(self.right)
+        return [(h[1:].strip(), self._changed(text, c)) for h, c in self._tried.items()]
 
     @cached_property
     def other(self) -> Callable | None:
@@ -426,6 +438,7 @@ def changes(table: str) -> dict[str, Change]:
             # hint of a change that takes `old` out
         old -> new
         other old -> other new  # hint of both changes together
+        old -> new  # … a piece of a hint (see `Exercise.instead`)
 
     Eight spaces go on with the line above. A line break in a text is written ``\n``,
     in a raw string. A text has no space at its beginning or end.

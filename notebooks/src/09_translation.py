@@ -57,8 +57,8 @@ for word in ("cat", "read", "data", "colonel", "tomato"):
 # `smith's` all go the same way.
 
 # %%
-from annotated.recipes.translation import spelling_task
 from annotated.data.spelling import spelling_words
+from annotated.recipes.translation import spelling_task
 
 task = spelling_task()
 letters, sounds = task.cutter.source, task.cutter.target
@@ -170,8 +170,8 @@ print(f"{recipe.steps} batches of {recipe.tokens} symbols, rate {recipe.rate}")
 
 # %% tags=["remove-stderr"]
 from annotated.chapters.ch09.drawings import Control
-from annotated.recipes.translation import train_translation, translation_model
 from annotated.data.spelling import spelling_pairs
+from annotated.recipes.translation import train_translation, translation_model
 
 model = translation_model(recipe, task.cutter).to(device)
 loss = TranslationLoss(recipe, task.cutter)

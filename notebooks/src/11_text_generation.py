@@ -15,9 +15,9 @@
 from collections import Counter
 
 from annotated.chapters.ch11 import drawings as ch11
+from annotated.data.text import all_windows, standard_library
 from annotated.page.frames import rounded
 from annotated.page.notebook import check_close, cost, expect, recorded
-from annotated.data.text import all_windows, standard_library
 
 library = standard_library("train")
 
@@ -66,8 +66,8 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 # that's teacher forcing, and [chapter 8](08_copy_task.ipynb) shows what it costs.)
 
 # %%
-from annotated.recipes.text import read_text
 from annotated.data.text import random_windows
+from annotated.recipes.text import read_text
 
 text = read_text("library")  # ids of 39 modules to train on, 8 held out
 batch = random_windows(text.train, length=64, size=16, steps=1, seed=0)

@@ -49,11 +49,11 @@ ch12.plot_bits(
 
 # %%
 from annotated.chapters.ch12 import drawings as ch12
-from annotated.page.notebook import show_source
 from annotated.chapters.ch12.segments import (
     bits_by_segment_position,
     train_on_segments,
 )
+from annotated.page.notebook import show_source
 
 # %% tags=["remove-stderr"]
 models = {}
@@ -67,8 +67,8 @@ print(f"all positions {bits.mean():.2f}, the first {bits[0]:.2f} bits")
 
 # %% Figure: a border in the middle of a word tags=["hide-input"]
 from annotated.chapters.ch12.segments import SEGMENTS, library_ids, token_bits
-from annotated.segments import segments
 from annotated.data.text import CHARACTERS, Characters
+from annotated.segments import segments
 
 validation = list(segments(library_ids("validation"), SEGMENTS["batch"], 32))
 symbols = Characters(CHARACTERS)

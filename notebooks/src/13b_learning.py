@@ -86,8 +86,6 @@ ch13.check_replay(gradient, layer, inputs)
 # chance, about one time in ten. So we watch it every 25 steps:
 
 # %%
-from annotated.gpt import GPTConfig
-from annotated.recipes.common import one_cycle
 from annotated.chapters.ch13.lsh import (
     DUPLICATE,
     LENGTH,
@@ -97,6 +95,8 @@ from annotated.chapters.ch13.lsh import (
     meetings,
     second_word,
 )
+from annotated.gpt import GPTConfig
+from annotated.recipes.common import one_cycle
 from annotated.training import evaluating, fit
 
 # %%

@@ -25,8 +25,8 @@ ch18b.hero()
 # What do you have to change in a training script? Very little. Here's a whole one to copy:
 
 # %%
-from annotated.page.notebook import show_source
 from annotated.chapters.ch18 import ddp
+from annotated.page.notebook import show_source
 
 show_source(ddp)
 

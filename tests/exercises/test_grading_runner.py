@@ -61,7 +61,7 @@ def _(draw):
 CASES = halved.cases("a course's")
 
 for path in sources():
-    importlib.import_module(f"tests.exercises.answers.ch{path.name[:2]}")
+    importlib.import_module(f"tests.chapters.ch{path.name[:2]}.answers")
 ANSWERS = [answer for answer in answers() if answer.function and not answer.hint]
 
 

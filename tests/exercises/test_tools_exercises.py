@@ -1,6 +1,7 @@
 """The notebooks made of an exercise source: what is in them and what is not."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -20,7 +21,7 @@ from tools.exercises import (
 from tools.notebooks import main
 from tools.source import SourceError, setup_cell
 
-SOURCE = '''\
+SOURCE = """\
 # %% [markdown]
 # # Exercises
 #
@@ -40,13 +41,7 @@ from annotated.checks import check
 
 # %%
 # exercise: ch98-double
-def double(x):
-    """Twice x."""
-    if x:
-        ### BEGIN SOLUTION
-        secret = x + x
-        return secret
-        ### END SOLUTION
+import math
 
 # %% [markdown]
 # ## 2. In words: why?
@@ -56,23 +51,41 @@ def double(x):
 # %% [markdown]
 # <!-- exercise: ch98-why -->
 # Because of the **model answer**.
+"""
+CHECKS = '''\
+@exercise("ch98-double", "twice x", symptoms=lambda y, *_: None)
+@torch.no_grad()
+def double(x):
+    """Twice x."""
+    # of a number
+    secret = x + x
+    return secret
+
+
+@double.case("a number")
+def _(draw):
+    return (draw.integer(1, 9),)
 '''
 
 
 @pytest.fixture
 def root(tmp_path):
-    folder = tmp_path / "notebooks" / "src" / "exercises"
-    folder.mkdir(parents=True)
+    for folder in ("notebooks/src/exercises", "annotated/chapters/ch98"):
+        (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / "_config.yml", tmp_path)
-    (folder / "98_tiny.py").write_text(SOURCE, encoding="utf-8")
+    write(tmp_path)
     return tmp_path
 
 
-def read(root, text=None):
+def write(root, source=SOURCE, checks=CHECKS):
     path = root / "notebooks/src/exercises/98_tiny.py"
-    if text is not None:
-        path.write_text(text, encoding="utf-8")
-    return read_exercises(path, setup_cell(root))
+    path.write_text(source, encoding="utf-8")
+    (root / "annotated/chapters/ch98/checks.py").write_text(checks, encoding="utf-8")
+
+
+def read(root, *texts):
+    write(root, *texts)
+    return read_exercises(root / "notebooks/src/exercises/98_tiny.py", setup_cell(root))
 
 
 def test_what_follows_from_statement_and_id_is_made(root):
@@ -94,19 +107,12 @@ def test_what_follows_from_statement_and_id_is_made(root):
     ]
 
 
-def test_the_check_is_called_with_the_last_function_of_an_answer(root):
-    help_first = "# exercise: ch98-double\ndef help():\n    pass\n\n\ndef"
-    cells = read(root, SOURCE.replace("# exercise: ch98-double\ndef", help_first)).cells
-    assert 'check("ch98-double", double)' in [cell.source for cell in cells]
-
-
 def test_the_student_notebook_has_stubs_in_place_of_answers(root):
     made = student_notebook(read(root))
     code, test, words = (cell for cell in made.cells if role(cell))
     assert code.source == (
-        "# exercise: ch98-double\ndef double(x):\n"
-        '    """Twice x."""\n    if x:\n'
-        "        # your code here\n        raise NotImplementedError()"
+        "# exercise: ch98-double\nimport math\n\n\n@torch.no_grad()\ndef double(x):\n"
+        '    """Twice x."""\n    # your code here\n    raise NotImplementedError()'
     )
     assert test.metadata["tags"] == ["raises-exception"]
     assert words.source == f"<!-- exercise: ch98-why -->\n{TEXT_STUB}"
@@ -117,7 +123,7 @@ def test_the_page_folds_the_solution_below_the_stub_and_runs_it(root):
     stub, answer, test, _, words = cells[4:]
     assert CODE_STUB.split("\n")[1] in stub.source
     assert answer.metadata["tags"] == ["hide-cell"]
-    assert "secret = x + x" in answer.source
+    assert "    # of a number\n    secret = x + x\n    return" in answer.source
     assert "SOLUTION" not in answer.source
     assert test.source == 'check("ch98-double", double)'
     # not raises-exception: a solution that fails stops the build
@@ -136,7 +142,7 @@ def test_what_is_generated_depends_on_nothing_but_the_source(root):
     page.unlink()
     assert main([], root) == 0
     assert (target.read_text(), page.read_text()) == first
-    read(root, SOURCE.replace("Twice x.", "Two times x."))
+    write(root, checks=CHECKS.replace("Twice x.", "Two times x."))
     assert main([], root) == 0
     assert [cell["id"] for cell in json.loads(target.read_text())["cells"]] == ids
 
@@ -147,7 +153,7 @@ def test_check_writes_nothing_and_names_what_is_out_of_step(root, capsys):
     assert not (root / "notebooks/exercises").exists()
     assert main([], root) == 0
     assert main(["--check"], root) == 0
-    read(root, SOURCE.replace("Twice x.", "Two times x."))
+    write(root, checks=CHECKS.replace("Twice x.", "Two times x."))
     assert main(["--check"], root) == 1
     assert "98_tiny.ipynb: out of step" in capsys.readouterr().err
     (root / "notebooks/src/exercises/98_tiny.py").rename(root / "gone.py")
@@ -158,22 +164,26 @@ def test_check_writes_nothing_and_names_what_is_out_of_step(root, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("# exercise: ch98-double\n", "", "outside an answer cell"),
-        ("# exercise: ch98-double", "# exercise: double", "outside an answer cell"),
+        ("# exercise: ch98-double\n", "", "double: no cell starts with this"),
+        (
+            "exercise: ch98-double",
+            "exercise: ch98-x",
+            "ch98-x: there is no right answer",
+        ),
         ("ch98-why", "ch98-double", "two answer cells"),
-        ("        ### END SOLUTION\n", "", "in pairs"),
-        ("def double(x):", "if True:", "defines no function"),
         ("*2 points", "*0 points", "expected points above 0, got 0"),
         ("*2 points", "*Two points", "ch98-double: expected a statement of its own"),
         ("# ## 2.", "# Question 2.", "ch98-why: expected a statement of its own"),
-        ("# # Exercises", "# ### BEGIN SOLUTION", "outside an answer cell"),
+        (SOURCE.splitlines()[-1], "# ### BEGIN SOLUTION", "markers are set here"),
         (SOURCE[SOURCE.index("# %% [markdown]\n# <!--") :], "", "answered in words"),
+        ('    """Twice x."""\n', "", "ch98-double: its right answer has no docstring"),
+        ("x + x", " + ".join(20 * "x"), "ch98-double: over 79 columns: 'secret = x"),
     ],
 )
 def test_a_source_that_cannot_be_graded_is_refused(root, old, new, message):
-    assert SOURCE.count(old) == 1
-    with pytest.raises(SourceError, match=message):
-        read(root, SOURCE.replace(old, new))
+    assert (SOURCE + CHECKS).count(old) == 1
+    with pytest.raises(SourceError, match=re.escape(message)):
+        read(root, SOURCE.replace(old, new), CHECKS.replace(old, new))
 
 
 def test_a_chapter_is_found_by_its_number():

@@ -1,10 +1,10 @@
 """GPT-2's tokenizer cuts in a browser as it does in Python."""
 
 import pytest
-from tests.data.test_byte_bpe import hard_strings
 
 from annotated.chapters.ch16 import drawings as ch16
 from annotated.data.byte_bpe import END_OF_TEXT, gpt2_tokenizer
+from tests.data.test_byte_bpe import hard_strings
 
 TYPE = """(texts) => texts.map((text) => {
   const area = document.querySelector("textarea");

@@ -26,6 +26,7 @@ BY_ROW = "the softmax runs over the queries: each row, over the keys, should sum
     },
 )
 def additive_scores(queries, keys, W_q, W_k, w):
+    """Scores (…, t, s) of queries (…, t, q) and keys (…, s, k)."""
     asked, offered = queries @ W_q.mT, keys @ W_k.mT
     sums = asked[..., :, None, :] + offered[..., None, :, :]
     return sums.tanh() @ w
@@ -49,6 +50,11 @@ queries @ W_q.mT, keys @ W_k.mT
 sums.tanh() -> sums
 \n    sums -> \n    asked, offered = asked.tanh(), offered.tanh()\n    sums
         # tanh acts on the sum W_q q + W_k k, not on its two parts one by one
+asked[..., :, None, :] -> asked[:, :, None, :]
+offered[..., None, :, :] -> offered[:, None, :, :]  # … your code raised IndexError
+asked, -> W_q, W_k = (W.T if W.shape[0] == W.shape[1] else W for W in (W_q, W_k))\n
+        \n    asked,  # … q W_q is not W_q q
+queries @ W_q.mT -> queries @ W_q.detach().mT  # … no gradient reaches W_q
 """)
 
 
@@ -113,11 +119,12 @@ def leaks(weights, scores, lengths):
     symptoms=leaks,
 )
 def mask_padding(scores, lengths):
-    place, s = torch.arange(scores.shape[-1]), scores.shape[-1]
-    start = s - lengths[:, None]
-    real = (place >= start)[:, None, :]
-    weights = scores.masked_fill(~real, -1e30).softmax(dim=-1)
-    return weights.masked_fill(~real, 0.0)
+    """Weights (b, t, s) in which the last `lengths[n]` positions are real."""
+    s, lowest = scores.shape[-1], torch.finfo(scores.dtype).min
+    place, start = torch.arange(s), s - lengths[:, None]
+    real = (place >= start)[:, None, :]  # (b, 1, s)
+    weights = scores.masked_fill(~real, lowest).softmax(dim=-1)
+    return weights.masked_fill(~real, 0.0)  # for sources of length 0
 
 
 OWN_LENGTH = "each source has its own length, and you use"
@@ -137,20 +144,29 @@ return weights.masked_fill(~real, 0.0)
         # nothing is masked, or each source by the longest of the lengths
     return weights  # a source of length 0 should give zeros: equal scores, however low,
         give equal weights
--1e30 -> 0.0  # the rows do not sum to 1: the padding took its share, with a score of 0
-scores.masked_fill(~real, -1e30) -> scores
+lowest) -> 0.0)
+        # the rows do not sum to 1: the padding took its share, with a score of 0
+scores.masked_fill(~real, lowest) -> scores
         # the rows do not sum to 1: the softmax has seen the padding
 softmax(dim=-1) -> softmax(dim=1)  # {BY_ROW}
--1e30 -> 0.0
+lowest) -> 0.0)
 weights.masked_fill(~real, 0.0) -> weights
         # a score of 0 is no weight of 0, for exp(0) = 1
--1e30 -> -torch.inf
+lowest) -> -torch.inf)
 weights.masked_fill(~real, 0.0) -> weights  # a source of length 0 gives NaN: all its
         scores are −∞, and its softmax is 0/0; it should give zeros
-scores.masked_fill(~real, -1e30) -> (scores + torch.zeros(real.shape).masked_fill(~real,
+scores.masked_fill(~real, lowest) -> (scores +
+        torch.zeros(real.shape).masked_fill(~real,
         -torch.inf))
 weights.masked_fill(~real, 0.0) -> weights.nan_to_num(0.0)  # NaN comes back in the
         gradient: it was mended after the softmax, which still sends it back
+lowest) -> -20.0)
+weights.masked_fill(~real, 0.0) -> weights * (lengths > 0)[:, None, None]
+        # … and should get exactly 0
+(place >= start)[:, None, :] -> place >= s - lengths  # … your code raised RuntimeError
+scores.masked_fill(~real, lowest).softmax(dim=-1)
+    (scores - scores.masked_fill(~real, 0.0).amax(-1, True)).exp() * real
+        # … real scores of −200 get no weight
 """)
 
 
@@ -206,10 +222,11 @@ def not_a_number(weights, scores, tau):
     symptoms=not_a_number,
 )
 def temper(scores, tau):
-    if tau == 0:
-        largest = (scores == scores.amax(dim=-1, keepdim=True)).to(scores.dtype)
-        return largest / largest.sum(dim=-1, keepdim=True)
-    return (scores / tau).softmax(dim=-1)
+    """Weights (b, t, s): softmax(scores / tau), and its limit at tau = 0."""
+    if tau > 0:
+        return (scores / tau).softmax(dim=-1)
+    largest = (scores == scores.amax(dim=-1, keepdim=True)).to(scores.dtype)
+    return largest / largest.sum(dim=-1, keepdim=True)
 
 
 TIES = "keys that tie for the largest score"
@@ -222,11 +239,16 @@ temper.instead(r"""
         softmax, not the weights after it
     scores / tau  # the rows of weights should sum to 1: the softmax is missing
     (scores / tau).softmax(dim=1)  # {BY_ROW}
+    (scores / tau).exp() / (scores / tau).exp().sum(dim=-1, keepdim=True)
+        # … NaN at τ = 0.01
 largest / largest.sum(dim=-1, keepdim=True)
     largest * (largest.cumsum(dim=-1) == 1)  # {TIES} share the weight equally
     largest  # {TIES} get 1 each: they should share it
 if tau -> tau = tau or 1e-3\n    if tau  # a small number stands in for τ = 0, and there
         the largest score takes all, however small its lead
+if tau > 0: -> tau = max(tau, 1e-6)\n    if tau > 0:  # … however small its lead
+if tau > 0:
+    if tau >= 0:\n        scores = scores - scores.amax(-1, True)  # … NaN at τ = 0
 """)
 
 
@@ -307,6 +329,7 @@ DETACHED = "is detached: the loss can't tell the scores where to look (section 1
     through=first_two_if_differentiated,
 )
 def decoder_step(state, last, states, mask, scorer, gru, head):
+    """Logits (b, v), new state (b, d) and weights (b, s)."""
     W_q, W_k, w = scorer
     sums = (state @ W_q.mT)[:, None] + states @ W_k.mT
     scores = sums.tanh() @ w
@@ -358,6 +381,8 @@ logits = -> sums = (new @ W_q.mT)[:, None] + states @ W_k.mT\n    scores = sums.
         -torch.inf).softmax(dim=-1)\n    context = (weights[:, None] @ states)[:,
         0]\n    logits =  # you look back once more, with the new state: the answer
         takes the context of the old one
+-torch.inf -> -20.0  # … its score should be −∞
+(state @ W_q.mT)[:, None] + -> state @ W_q.mT +  # … your code raised RuntimeError
 """)
 
 
@@ -412,8 +437,9 @@ def _(draw):
     through=first_if_differentiated,
 )
 def mended_attention(queries, keys, mask, W_q, W_k, w):
+    """Contexts (b, t, k) and weights (b, t, s)."""
     asked, offered = (queries @ W_q.mT)[:, :, None], (keys @ W_k.mT)[:, None]
-    scores = (asked + offered).tanh() @ w
+    scores = (asked + offered).tanh() @ w  # one tanh, of the sum
     weights = scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1)
     return weights @ keys, weights
 
@@ -436,6 +462,7 @@ scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1)
 scores.masked_fill(~mask[:, None], -torch.inf).softmax(dim=-1) -> scores.softmax(dim=-1)
         * mask[:, None]  # both faults are still there: the query has no say, and where
         keys are masked, the rows don't sum to 1
+-torch.inf -> -20.0  # … its score should be −∞
 """)
 
 

@@ -29,6 +29,7 @@ def ill_fitting(result, *_):
     symptoms=ill_fitting,
 )
 def tempered(x, tau):
+    """Self-attention of (b, t, k); one temperature per sequence, (b,)."""
     each = tau[:, None, None]
     scores = x @ x.mT / each
     weights = scores.softmax(-1)
@@ -38,7 +39,7 @@ def tempered(x, tau):
 VIEWED = "view and reshape change which number belongs to which word"
 WRONG_AXIS = "τ is divided along the wrong axis: here it meets words, not sequences"
 
-tempered.instead("""
+tempered.instead(r"""
 / each
     * each  # the temperature multiplies the scores; it should divide them
     # the temperature is not used
@@ -59,6 +60,9 @@ weights @ x -> weights
 / each ->
 weights @ x -> weights @ x / each
         # the temperature divides the weights after the softmax; it belongs before it
+each = tau[ -> each = tau.detach()[  # … no gradient reaches tau
+each = tau[ -> x /= tau[:, None, None] ** 0.5\n    each = tau[
+        # … changes its argument `x` in place
 """)
 
 WORDS = torch.tensor(
@@ -102,6 +106,7 @@ def _(draw):
     symptoms=fused,
 )
 def self_attention(x, W_q, W_k, W_v):
+    """Outputs (b, t, v) of words (b, t, d)."""
     q, k, v = x @ W_q, x @ W_k, x @ W_v
     width = k.shape[-1]
     scores = q @ k.mT / width**0.5
@@ -133,6 +138,10 @@ k.mT -> k.reshape(k.mT.shape)  # {VIEWED}
 / width**0.5 ->
 weights @ v -> weights @ v / width**0.5
         # the division stands after the softmax; it belongs before it
+scores.softmax(-1) -> scores.softmax(-1).detach()  # … gradient
+weights @ v
+    torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        # … is what you build here
 """)
 
 
@@ -180,33 +189,42 @@ key.mT -> key.reshape(key.mT.shape)
     through=written_out,
     symptoms=lambda y, *_: fused(y) or overflown(y),
 )
-def repair_attention(query, key, value):
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    return scores.softmax(-1) @ value
+def attention(query, key, value):
+    """Outputs (b, t, v) of queries (b, t, k)."""
+    scores = query @ key.mT  # not reshape: a row is one key
+    # the width, not the number of queries
+    scores = scores / query.shape[-1] ** 0.5
+    return scores.softmax(-1) @ value  # over the keys, not the queries
 
 
-repair_attention.instead("""
+attention.instead("""
 query.shape[-1] ** 0.5
     1  # the scores aren't divided by the root of the right width, √k
     query.shape[-1]  # divided by k, not by √k
     key.shape[1] ** 0.5
         # scaled by the number of keys: over which width does the dot product sum?
+scores.softmax(-1) @ value
+    torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        # … is what you build here
+scores.softmax(-1)
+    (scores.exp() / scores.exp().sum(dim=-1, keepdim=True))
+        # … does the exponential of a large score overflow?
 """)
 
 
-@repair_attention.case("two keys, and one of them matches")
+@attention.case("two keys, and one of them matches")
 def _(draw):
     key = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
     return torch.tensor([[[2.0, 0.0]]]), key, torch.tensor([[[1.0], [5.0]]])
 
 
-@repair_attention.case("every axis of another length")
+@attention.case("every axis of another length")
 def _(draw):
     b, t, s, k, v = draw.sizes(5)
     return draw.normal(b, t, k), draw.normal(b, s, k), draw.normal(b, s, v)
 
 
-@repair_attention.case(
+@attention.case(
     "scores of several thousand",
     dtype=torch.float64,  # rounding may decide between two such scores in float32
 )
@@ -215,13 +233,13 @@ def _(draw):
     return 100 * draw.normal(2, 3, 8), key, draw.normal(2, 5, 4)
 
 
-@repair_attention.case("a sequence that looks at itself")
+@attention.case("a sequence that looks at itself")
 def _(draw):
     x = draw.normal(2, 6, 3)
     return x, x.clone(), x.clone()
 
 
-@repair_attention.case("one query more changes nothing for the others")
+@attention.case("one query more changes nothing for the others")
 def _(draw):
     query = draw.normal(1, draw.integer(7, 12), 4)
     return query, draw.normal(1, 5, 4), draw.normal(1, 5, 2)
@@ -237,6 +255,9 @@ def _(draw):
     tolerance=0.03,  # an answer may measure on the spot
 )
 def uniform_factor(width):
+    """What scores of uniform entries are multiplied by, for a variance of 1."""
+    # E[x²] is 1/3 for x uniform in [−1, 1], so E[(q_d k_d)²] = 1/3 · 1/3 = 1/9,
+    # the scores have variance width/9, and spread √width / 3
     return 3 / width**0.5
 
 
@@ -254,6 +275,7 @@ uniform_factor.instead("""
     3 / width  # divided by the width; the spread grows as its root
     3 / (width - 1) ** 0.5  # the spread grows as the root of the width itself
     3 / int(width**0.5)  # the root of the width is no whole number: is it rounded?
+return 3 / -> return 4 /  # … measured, the factor is a different one
 """)
 
 uniform_factor.case("width 64", lambda draw: (64,))
@@ -274,6 +296,7 @@ ONE_SWAP = "only a shuffle that moves a certain row tells: is one shuffle enough
     luck=True,
 )
 def is_equivariant(f):
+    """Does shuffling the rows of the input only shuffle those of the output?"""
     for _ in range(40):
         x, p = torch.randn(7, 4), torch.randperm(7)
         if not torch.allclose(f(x[p]), f(x)[p], atol=1e-5, rtol=0.0):
@@ -387,4 +410,7 @@ torch.randperm(7)
     cycled(7)  # {all rows times +1 or −1; each swap flips the sign}
 randn(7 -> randn(3
 randperm(7 -> randperm(3  # {all rows from the fifth on doubled}
+range(40)
+    range(1)  # … how many do you try
+    range(3)  # … do you try
 """)

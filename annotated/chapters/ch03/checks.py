@@ -24,40 +24,40 @@ def exchanged(parts, x, heads):
     symptoms=exchanged,
 )
 def split_packed(x, heads):
-    b, t, k = *x.shape[:2], x.shape[2] // (3 * heads)  # noqa: F841, mistakes use them
-    parts = x.chunk(3, dim=-1)
-    apart = [torch.stack(part.chunk(heads, dim=-1), dim=1) for part in parts]
-    return tuple(y.permute(0, 1, 2, 3) for y in apart)
+    """Queries, keys and values, (b, h, t, k) each, of packed (b, t, 3·d)."""
+    b, t, width = x.shape
+    apart = x.view(b, t, 3, heads, width // (3 * heads))  # (b, t, 3, h, k)
+    return apart.permute(2, 0, 3, 1, 4).unbind(0)
 
 
-split_packed.instead("""
-permute(0, 1, 2, 3)
-    permute(0, 2, 1, 3)  # the axes are (b, t, h, k), expected (b, h, t, k)
-    permute(0, 1, 3, 2)  # the axes are (b, h, k, t), expected (b, h, t, k)
-    permute(1, 0, 2, 3)  # the axes are (h, b, t, k), expected (b, h, t, k)
-torch.stack(part.chunk(heads, dim=-1), dim=1)
-    part.reshape(b, heads, t, k)
+split_packed.instead(r"""
+permute(2, 0, 3, 1, 4)
+    permute(2, 0, 1, 3, 4)  # the axes are (b, t, h, k), expected (b, h, t, k)
+    permute(2, 0, 3, 4, 1)  # the axes are (b, h, k, t), expected (b, h, t, k)
+    permute(2, 3, 0, 1, 4)  # the axes are (h, b, t, k), expected (b, h, t, k)
+apart.permute(2, 0, 3, 1, 4).unbind(0)
+    [part.reshape(b, heads, t, -1) for part in x.chunk(3, dim=-1)]
         # {MIXED}: in memory, the heads of a word stand side by side
-    torch.stack([part[..., j::heads] for j in range(heads)], dim=1)
+    x.view(b, t, 3, -1, heads).permute(2, 0, 4, 1, 3).unbind(0)
         # every h-th number goes to the same head; a head has k numbers side by side
-    torch.cat(part.chunk(heads, dim=-1)).reshape(b, heads, t, k)  # head 0 of all
+    [torch.cat(part.chunk(heads, dim=-1)).reshape(b, heads, t, -1) for part in
+        x.chunk(3, dim=-1)]  # head 0 of all
         sequences comes first, then head 1 of all, and that is read sequence by sequence
-    torch.stack(part.chunk(heads, dim=-1)[::-1], dim=1)
+    apart.flip(3).permute(2, 0, 3, 1, 4).unbind(0)
         # the heads come in reverse order
-x.chunk(3, dim=-1)
-    [x[..., p::3] for p in range(3)]
+    x.view(b, t, heads, -1, 3).permute(4, 0, 2, 1, 3).unbind(0)
         # you take every third number; the queries are the first third of the width
-    x.chunk(3, dim=1)
+    [torch.stack(part.chunk(heads, dim=-1), dim=1) for part in x.chunk(3, dim=1)]
         # you cut the words into three parts; it is the width that holds them
-    [x.unflatten(2, (heads, 3, k))[:, :, :, p].flatten(2) for p in range(3)]
+    x.view(b, t, heads, 3, -1).permute(3, 0, 2, 1, 4).unbind(0)
         # you read x head by head, with query, key and value in each; here all queries
         of a word come first, then all keys, then all values
-x.chunk(3, dim=-1) -> x.reshape(b, 3, t, heads * k).unbind(1)
-torch.stack(part.chunk(heads, dim=-1), dim=1) -> part.reshape(b, heads, t, k)
+    x.reshape(b, 3, heads, t, -1).unbind(1)
         # {MIXED}: in memory, queries, keys and values alternate word by word
-x.chunk(3, dim=-1) -> x.reshape(3, b, t, heads * k)
-torch.stack(part.chunk(heads, dim=-1), dim=1) -> part.reshape(b, heads, t, k)
+    x.reshape(3, b, heads, t, -1).unbind(0)
         # {MIXED}: x does not begin with all queries, its first axis is the batch
+.unbind(0) -> [[0, 2, 1]].unbind(0)  # … what you return as the keys are the values
+b, t, width -> x.mul_(2)\n    b, t, width  # … changes its argument `x` in place
 """)
 
 
@@ -96,11 +96,12 @@ HEAD_MAJOR += "are neighbours"
     "head j of sequence n, y[n·h + j], becomes the columns j·k to (j+1)·k",
 )
 def merge_folded(y, heads):
+    """Heads side by side, (b, t, d), of heads folded into the batch, (b·h, t, k)."""
     apart = y.unflatten(0, (-1, heads))  # (b, h, t, k)
     return apart.transpose(1, 2).flatten(2)
 
 
-merge_folded.instead("""
+merge_folded.instead(r"""
 y.unflatten(0, (-1, heads))
     y.unflatten(0, (heads, -1)).transpose(0, 1)  # {HEAD_MAJOR}
     y.unflatten(0, (-1, heads)).flip(1)  # the heads come in reverse order
@@ -120,6 +121,11 @@ apart.transpose(1, 2).flatten(2)
 y.unflatten(0, (-1, heads)) -> y.unflatten(0, (heads, -1)).transpose(0, 1)
 apart.transpose(1, 2) -> apart.reshape(len(apart), y.shape[1], heads, -1)
         # {HEAD_MAJOR}, and {BESIDE}
+return
+    apart = torch.cat([apart[:, :1], apart[:, 1:].detach()], dim=1)\n    return
+        # … the gradient of y is another one
+apart.transpose(1, 2).flatten(2) -> y.transpose(0, 1).reshape(1, y.shape[1], -1)
+        # … the shape is (1,
 """)
 
 
@@ -160,9 +166,10 @@ def float_for_int(count, *arguments):
     tolerance=0.0,  # a count is right or wrong
 )
 def count_parameters(d_model, heads, key_value_heads, bias):
+    """How many parameters the four maps of an attention have."""
     d, h, g = d_model, heads, key_value_heads
     k = d // h
-    outputs = d, g * k, g * k, d
+    outputs = d, g * k, g * k, d  # of queries, keys, values and the output map
     biases = sum(outputs) if bias else 0
     return d * sum(outputs) + biases
 
@@ -202,6 +209,7 @@ sum(outputs) if bias else 0
 d, g * k, g * k, d -> h * d, g * d, g * d, h * d
 sum(outputs) if -> (h + 2 * g + 1) * d if  # each head is counted with the width
         d_model; that is the width of all heads together
+d // h -> d / h  # … where does yours become a float
 """)
 
 
@@ -237,8 +245,9 @@ def _(draw):
     through=differentiable,
 )
 def mixes_tokens(split):
+    """Do numbers of one word end up in another word's row?"""
     for b, t, h, k in ((4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)):
-        label = torch.arange(b * t).view(b, t, 1)
+        label = torch.arange(b * t).view(b, t, 1)  # one for each word
         rows = split(label.repeat(1, 1, h * k), h)  # (b, h, t, k)
         if (rows != label[:, None]).any():
             return True
@@ -317,7 +326,7 @@ def _(draw):
     return (splitting(f"({expression}).{turned}"),)
 
 
-mixes_tokens.instead("""
+mixes_tokens.instead(r"""
 (4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)
     (4, 2, 3, 2),  # {all words but the first reversed}
     (4, 5, 3, 2),  # {no transpose where the shape is right without}
@@ -334,6 +343,10 @@ torch.arange(b * t).view(b, t, 1) -> torch.arange(t).view(1, t, 1).repeat(b, 1, 
     (rows != label[:, None])[:, 0].any()  # {one head whose words have moved on}
     (rows != label[:, None])[..., 0].any()  # {one number of each row from another word}
     (rows != label[:, None])[0].any()  # {one sequence whose words have moved on}
+return True\n    return False -> 1  # … is a `return` missing
+(4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2) -> (3, 4, 1, 5),
+        # … Do you try several words and several heads
+rows != label[:, None] -> rows != rows[..., :1]  # … look at which word stands where
 """)
 
 
@@ -350,17 +363,18 @@ TURNED = "the other way round: which"
     symptoms=lambda y, *_: fused(y) or overflown(y),
 )
 def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
+    """Multi-head attention from x (b, t, d) to memory (b, s, d)."""
     k = x.shape[2] // heads
 
     def split(y):
-        return y.unflatten(2, (heads, k)).transpose(1, 2)
+        return y.unflatten(2, (heads, k)).transpose(1, 2)  # (b, h, t or s, k)
 
     q, key, v = map(split, (x @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT))
-    weights = (q @ key.mT / q.shape[-1] ** 0.5).softmax(dim=-1)
+    weights = (q @ key.mT / q.shape[-1] ** 0.5).softmax(dim=-1)  # (b, h, t, s)
     return (weights @ v).transpose(1, 2).flatten(2) @ W_o.mT
 
 
-multi_head.instead("""
+multi_head.instead(r"""
 y.unflatten(2, (heads, k)).transpose(1, 2)
     y.reshape(len(y), heads, -1, k)
         # {MIXED} when you split: does a view alone read the right numbers?
@@ -399,6 +413,12 @@ y.unflatten(2, (heads, k)).transpose(1, 2) -> y.reshape(len(y), heads, -1, k)
         # {MIXED}, when you split and again when you merge
 x @ W_q.mT, memory @ W_k.mT, memory @ W_v.mT -> x @ W_q, memory @ W_k, memory @ W_v
 W_o.mT -> W_o  # all four matrices are used {TURNED} axis is input?
+(weights @ v)
+    torch.nn.functional.scaled_dot_product_attention(q, key, v)
+        # … write it out: the attention
+.flatten(2) @ W_o.mT -> .flatten(2).float() @ W_o.mT.float()  # … float64
+softmax(dim=-1) -> exp()\n    weights = weights / weights.sum(dim=-1, keepdim=True)
+        # … does the exponential of a large score overflow?
 """)
 
 

@@ -33,7 +33,9 @@ def grid(queries, keys):
     "ch04-prefix", "expected True where the key is in the prefix or not after the query"
 )
 def prefix_mask(prefix, size):
-    (i, j), n = grid(size, size), prefix[:, None, None, None]
+    """Mask (b, 1, t, t): the prefix for all, and what came before."""
+    i, j = torch.arange(size)[:, None], torch.arange(size)
+    n = prefix[:, None, None, None]  # (b, 1, 1, 1)
     mask = (j < n) | (j <= i)
     return mask.expand(len(prefix), 1, size, size)
 
@@ -58,6 +60,8 @@ return mask.expand(len(prefix), 1, size, size)
     return ~mask  # {POLARITY}
     return mask.mT  # {TURNED}
     return mask[:, 0]  # {HEADLESS}, (b, 1, t, t)
+mask.expand(len(prefix), 1, size, size) -> ((j < n.max()) | (j <= i))[None, None]
+        # … the shape is (1, 1, 4, 4)
 """)
 
 
@@ -84,8 +88,9 @@ def _(draw):
     "ch04-window", "expected the `width` keys that end with the query's own, no others"
 )
 def window_mask(queries, keys, width):
-    i, j = grid(queries, keys)
-    own = i + keys - queries
+    """Mask (1, 1, t, s): the last `width` keys up to the query's own."""
+    i, j = torch.arange(queries)[:, None], torch.arange(keys)
+    own = i + keys - queries  # of the queries
     mask = (j <= own) & (j > own - width)
     return mask[None, None]
 
@@ -111,6 +116,7 @@ mask[None, None]
     ~mask[None, None]  # {POLARITY}
     mask[None, None].mT  # {TURNED}
     mask  # two axes of size 1, for batch and heads, are missing
+[None, None] -> [None, None].float()  # … expected torch.bool
 """)
 
 window_mask.case(
@@ -193,17 +199,19 @@ def scored(draw, *scores):
     symptoms=lambda y, query, key, *_: fused(y) or lost(y, query @ key.mT),
 )
 def masked_attention(query, key, value, tokens, pad):
+    """Attention (b, h, t, v) to the real keys that are not after the query."""
     t, s = query.shape[2], tokens.shape[1]
-    real, (i, j) = (tokens != pad)[:, None, None, :], grid(t, s)
-    own = i + s - t
-    mask = real & (j <= own)
+    i, j = torch.arange(t)[:, None], torch.arange(s)
+    own = i + s - t  # the last query's own key is the last one
+    real = (tokens != pad)[:, None, None, :]  # (b, 1, 1, s)
+    mask = real & (j <= own)  # (b, 1, t, s)
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = query @ key.mT / query.shape[-1] ** 0.5
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(empty, 0.0)
-    return weights @ value
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+    return weights.masked_fill(empty, 0.0) @ value
 
 
-masked_attention.instead("""
+masked_attention.instead(r"""
 real & (j <= own)
     real.expand(-1, -1, t, -1)  # the future is seen
     j <= own + 0 * real  # padding is seen
@@ -220,11 +228,11 @@ real & (j <= own)
         # every sentence has its own padding: you use the first one's for all
     torch.ones(t, s) > 0  # this is without a mask
 -torch.inf -> 0.0  # masked keys still get weight: exp(0) is 1
-softmax(-1).masked_fill(empty, 0.0)
-    softmax(-1)  # a row with nothing to attend to gives NaN: what is the softmax of
+weights.masked_fill(empty, 0.0)
+    weights  # a row with nothing to attend to gives NaN: what is the softmax of
         nothing but −∞?
-    softmax(-1).nan_to_num(0.0)  # {GONE}
-    softmax(-2).nan_to_num(0.0) * mask  # {OVER_QUERIES}
+    weights.nan_to_num(0.0)  # {GONE}
+softmax(-1) -> softmax(-2).nan_to_num(0.0) * mask  # {OVER_QUERIES}
 query.shape[-1] ** 0.5
     1  # the factor 1/√k is missing
     query.shape[-1]  # divided by k, not by √k
@@ -234,6 +242,25 @@ tokens != pad -> tokens != 0  # {NUMBER}
         # a row with nothing to attend to averages everything; it should give zeros
 scores.masked_fill(~mask, -torch.inf) -> scores
 masked_fill(empty -> masked_fill(~mask  # {SUM_TO_1}
+\n    empty
+    \n    mask = mask[:, 0] if len(mask) == query.shape[1] else mask\n    empty
+        # … takes sentences for heads
+weights.masked_fill(empty, 0.0) @ value
+    torch.nn.functional.scaled_dot_product_attention(query, key, value, mask)
+        # … is what you build here
+-torch.inf -> -1e9
+weights.masked_fill(empty, 0.0) -> weights * mask  # … float16 ends
+scores.masked_fill(~mask, -torch.inf) -> scores
+weights.masked_fill(empty, 0.0) -> weights * mask / (weights * mask).sum(-1,
+        keepdim=True).clamp(min=1e-6)
+        # … a hidden score of 120 leaves
+-torch.inf -> -1e4
+weights.masked_fill(empty, 0.0) -> weights * mask  # … visible scores near −30000 get
+scores.masked_fill(~mask, -torch.inf).softmax(-1) -> scores.exp() * mask
+weights.masked_fill(empty, 0.0) -> weights / weights.sum(-1,
+        keepdim=True).clamp(min=1e-6)
+        # … visible scores near −30000 get 0
+-torch.inf -> -1e4  # … beside visible scores near −30000 a hidden key gets
 """)
 
 
@@ -289,9 +316,10 @@ REPLACED = "a NaN at a real token has gone"
     "expected the sum over the real tokens, divided by their number",
 )
 def masked_mean(x, mask):
-    real = mask[:, 0, 0, :, None]
+    """Mean (b, d) of the tokens of x, (b, t, d), at which the mask is True."""
+    real = mask[:, 0, 0, :, None]  # (b, t, 1)
     total = x.masked_fill(~real, 0.0).sum(dim=1)
-    count = real.sum(dim=1).clamp(min=1)
+    count = real.sum(dim=1).clamp(min=1)  # (b, 1); 0 real tokens: 0 / 1
     return total / count
 
 
@@ -309,6 +337,7 @@ real.sum(dim=1).clamp(min=1)
     1  # the sum is not divided by the number of real tokens
     real.sum(dim=1).max().clamp(min=1)  # {OWN} the largest
     real.sum().clamp(min=1)  # {OWN} that of the batch
+    (real.sum(dim=1) + 1e-3)  # … expected the sum over the real tokens, divided by
 mask[:, 0, 0, :, None]
     ~mask[:, 0, 0, :, None]  # this is the mean of the padding: True = a real token
     mask.sort(descending=True).values[:, 0, 0, :, None]
@@ -333,6 +362,7 @@ total / count -> (total / count).nan_to_num(0.0)
         # {REPLACED} from the mean: is every NaN there a 0/0?
 total / count -> x.masked_fill(~real, torch.nan).nanmean(1).where(real.any(1), 0.0)
         # {REPLACED}: nanmean leaves it out of the sum and of the count
+x.masked_fill( -> x.masked_fill_(  # … changes its argument `x` in place
 """)
 
 
@@ -385,6 +415,7 @@ def _(draw):
     symptoms=lambda output, scores, mask: lost(output, scores),
 )
 def masked_weights(scores, mask):
+    """Weights (b, h, t, s) of the keys that the mask allows."""
     empty = ~mask.any(dim=-1, keepdim=True)
     weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
     return weights.masked_fill(empty, 0.0)
@@ -411,6 +442,29 @@ empty = -> mask = ~mask\n    empty =
     .masked_fill(~mask, 0.0)  # the softmax is missing
 scores.masked_fill(~mask, -torch.inf) -> scores
 masked_fill(empty -> masked_fill(~mask  # {SUM_TO_1}
+\n    empty
+    \n    mask = mask[:, :1, :1]\n    empty
+        # … expected the softmax over the keys that the mask allows
+scores.masked_fill(~mask, -torch.inf) -> (scores * mask)
+weights.masked_fill(empty, 0.0) -> weights  # … exp(0) is 1
+-torch.inf -> -1e9
+weights.masked_fill(empty, 0.0) -> weights  # … gets the same weight for every key
+scores.masked_fill(~mask, -torch.inf).softmax(-1) -> scores.exp() * mask\n    weights =
+        (weights / weights.sum(-1, True)).nan_to_num(0)
+        # … the gradient of scores holds NaN
+-torch.inf -> -1e9
+weights.masked_fill(empty, 0.0) -> weights * mask  # … float16 ends
+scores.masked_fill(~mask, -torch.inf) -> scores
+weights.masked_fill(empty, 0.0) -> weights * mask / (weights * mask).sum(-1,
+        keepdim=True).clamp(min=1e-6)
+        # … a hidden score of 120 leaves
+-torch.inf -> -20
+weights.masked_fill(empty, 0.0) -> weights * mask  # … visible scores near −30000 get
+scores.masked_fill(~mask, -torch.inf).softmax(-1) -> scores.exp() * mask
+weights.masked_fill(empty, 0.0) -> weights / weights.sum(-1,
+        keepdim=True).clamp(min=1e-6)
+        # … visible scores near −30000 get 0
+-torch.inf -> -1e4  # … beside visible scores near −30000 a hidden key gets
 """)
 
 
@@ -453,9 +507,11 @@ def _(draw):
     "ch04-repair-decoder", "expected True where the key is real and not after the query"
 )
 def decoder_mask(tokens, pad, training):
+    """Mask (b, 1, t, t): real keys that are not in the future."""
     b, t = tokens.shape
-    real, (i, j) = (tokens != pad)[:, None, None, :], grid(t, t)
-    mask = real & (j <= i)
+    i, j = torch.arange(t)[:, None], torch.arange(t)
+    real = (tokens != pad)[:, None, None, :]
+    mask = real & (j <= i)  # in evaluation too: the future is still there
     return mask.expand(b, 1, t, t)
 
 
@@ -477,6 +533,7 @@ real & (j <= i)
     (real & (j <= i)).mT  # {TURNED}
 tokens != pad -> tokens != 0  # {NUMBER}
 .expand(b, 1, t, t) -> [:, 0]  # {HEADLESS}, (b, 1, t, t)
+(tokens != pad) -> tokens.sub_(pad).bool()  # … changes its argument `tokens` in place
 """)
 
 
@@ -509,6 +566,7 @@ def _(draw, rows, length, training):
     "expected the mean of −log p(target) over the real targets of the batch",
 )
 def masked_loss(logits, targets, pad):
+    """Mean loss over the real targets of a batch."""
     real = targets != pad
     logs = logits.log_softmax(-1)
     losses = -logs.gather(2, targets[..., None])[..., 0]
@@ -546,6 +604,13 @@ total / count -> (total / count).mean()  # this is the mean of the sentences' me
 .sum()\n    count -> .sum(1)\n    count
 real.sum() -> real.sum(1)
         # this is one loss for each sentence; one for the batch is wanted
+total / count
+    losses[real].mean()  # … the mean of nothing is 0/0
+    losses[real].mean().nan_to_num(0)  # … a NaN of a real target has gone
+    (total / count).item()  # … expected a tensor, got float
+logits.log_softmax(-1)
+    logits.masked_fill(torch.arange(logits.shape[-1]) == pad, -1e4).log_softmax(-1)
+        # … expected the mean of −log p
 """)
 
 

@@ -1,6 +1,5 @@
 """The exercises of chapter 05; ``__init__.py`` says how one is written."""
 
-import math
 import re
 
 import torch
@@ -32,9 +31,10 @@ TO_D = "i runs up to d − 1, but there are only d/2 pairs"
     tolerance=1e-4,
 )
 def halves_table(length, d_model, start=0, base=10000.0):
+    """Sinusoids (length, d_model): all sines, then all cosines."""
     positions = torch.arange(start, start + length).double()
     i, d = torch.arange(d_model // 2).double(), d_model
-    angles = torch.outer(positions, base ** -(2 * i / d))
+    angles = torch.outer(positions, base ** -(2 * i / d))  # (t, d/2)
     sines, cosines = angles.sin(), angles.cos()
     return torch.cat([sines, cosines], dim=1).float()
 
@@ -59,6 +59,8 @@ base ** -> 10000.0 **  # the base is not used: it isn't always 10000
 2 * i / d -> i / d
 angles.cos() -> torch.outer(positions, base ** -((i + d / 2) / d)).cos()
         # {TO_D}; and the exponent is i/d
+.float() -> .tolist()  # … expected a tensor, got a list
+.float() -> # … the dtype is torch.float64
 """)
 
 halves_table.case(
@@ -83,13 +85,17 @@ def _(draw):
     tolerance=1e-4,
 )
 def shift_matrix(steps, d_model):
+    """The matrix (d, d) that turns PE(p) into PE(p + steps), for every p."""
+    from math import cos, sin
+
     blocks, d = [], d_model
     for i in range(d // 2):
         angle = steps * 10000.0 ** -(2 * i / d)
-        c, s = math.cos(angle), math.sin(angle)
+        c, s = cos(angle), sin(angle)
+        # sin(a + b) = cos b sin a + sin b cos a, cos(a + b) = cos b cos a − sin b sin a
         blocks.append(torch.tensor([[c, s], [-s, c]]))
     matrix = torch.block_diag(*blocks)
-    order = torch.arange(d).view(-1, 2).mT.flatten()
+    order = torch.arange(d).view(-1, 2).mT.flatten()  # all sines first
     return matrix[order][:, order]
 
 
@@ -109,6 +115,8 @@ matrix[order][:, order]
     torch.stack(blocks)
         # these are the blocks alone; they belong into one matrix (d, d)
 angle = steps * -> angle =  # it turns by one step: is `steps` used?
+steps * 10000.0 ** -(2 * i / d) -> (steps / 10000 ** (torch.arange(0, d, 2) / d))[i]
+        # … in which precision are the angles
 """)
 
 
@@ -164,9 +172,11 @@ def of_another_dtype(result, x, *options):
     tolerance=1e-5,  # angles in single precision will do, for x in double too
 )
 def rotary(x, start=0, half_split=False):
+    """Turn each pair of (…, t, k) by an angle that grows with its position."""
     t, d = x.shape[-2:]
-    p, i = torch.arange(start, start + t).double(), torch.arange(d // 2).double()
-    angles = torch.outer(p, 10000.0 ** -(2 * i / d)).to(x.dtype)
+    p = torch.arange(start, start + t).double()
+    i = torch.arange(d // 2).double()
+    angles = torch.outer(p, 10000.0 ** -(2 * i / d)).to(x.dtype)  # (t, k/2)
     c, s = angles.cos(), angles.sin()
     a, b = x.chunk(2, dim=-1) if half_split else (x[..., 0::2], x[..., 1::2])
     turned = a * c - b * s, a * s + b * c
@@ -209,6 +219,7 @@ return torch.cat(turned, dim=-1)
     c, s = c.repeat_interleave(2, -1), s.repeat_interleave(2, -1)\n        return x * c
         + torch.cat([-b, a], -1) * s  # half-split, but angle i stands beside dimensions
         2i and 2i + 1; it belongs beside i and k/2 + i
+t, d = -> x = x.float()\n    t, d =  # … x is float64, and the result isn't
 """)
 rotary.instead(SPEEDS.replace("i/d", "i/k"))  # k is the width of a head
 
@@ -265,6 +276,7 @@ def refusal(result, x, table, start=0):
 
 REFUSES = "start < 0 or start + t > max_len"
 ROWS = "x + table[positions]"
+THERE = "there := table[max(start, 0) : start + t]"
 UNREFUSED = {  # what becomes of positions that are not in the table
     "x + table[positions[positions < max_len]]": "only one row was left, and every "
     "vector got it; these should be refused",
@@ -272,8 +284,8 @@ UNREFUSED = {  # what becomes of positions that are not in the table
     "other end",
     "x + table[positions.clamp(0, max_len - 1)]": "positions outside the table are "
     "clamped, so that several share a row",
-    "x[:, : len(there)] + there": "vectors without a row are cut off",
-    "torch.cat([x[:, : len(there)] + there, x[:, len(there) :]], dim=1)": "vectors "
+    f"x[:, : len({THERE})] + there": "vectors without a row are cut off",
+    f"torch.cat([x[:, : len({THERE})] + there, x[:, len(there) :]], dim=1)": "vectors "
     "without a row are left as they were",
 }
 
@@ -285,11 +297,11 @@ UNREFUSED = {  # what becomes of positions that are not in the table
     symptoms=refusal,
 )
 def add_learned(x, table, start=0):
+    """Add rows start … start + t − 1 of (max_len, d) to (b, t, d), or refuse."""
     t, max_len = x.shape[1], len(table)
     if start < 0 or start + t > max_len:
         raise ValueError(f"start {start}, {t} vectors, max_len {max_len}")
     positions = torch.arange(start, start + t)
-    there = table[max(start, 0) : start + t]  # noqa: F841, mistakes use it
     return x + table[positions]
 
 
@@ -316,12 +328,14 @@ x + table[positions]
         # every vector gets the row of the first; each has its own position
     x + table[positions[:, None]]
         # the rows run along the batch; positions are the second axis
-    there.expand_as(x)  # these are rows of the table alone: where is x?
-    there  # these are rows of the table alone, and for one sequence: where is x?
+    table[positions].expand_as(x)  # these are rows of the table alone: where is x?
+    table[positions]
+        # these are rows of the table alone, and for one sequence: where is x?
     x  # x comes back as it was
-    x * there  # the rows multiply x; they should be added
-    x * x.shape[-1] ** 0.5 + there
+    x * table[positions]  # the rows multiply x; they should be added
+    x * x.shape[-1] ** 0.5 + table[positions]
         # x is multiplied by √d as well; here it is only added to
+x + table[positions] -> x + table[positions].detach()  # … no gradient reaches table
 """)
 
 
@@ -371,6 +385,7 @@ def _(draw):
     symptoms=tensor_for_bool,
 )
 def depends_on_offset(score, width):
+    """Does score(q, k, p, r) stay the same when p and r move together?"""
     for _ in range(110):
         # vectors three times as long, so that few trials meet what is rare
         q, k = 3 * torch.randn(2, width)
@@ -477,6 +492,9 @@ for _ -> differ = 0\n    for _
 return False -> differ += 1
 return True -> return differ < 10
 3 * torch -> torch  # {q·k, and p for few keys}
+score(q, k, p + c, r + c)
+    score(*torch.randn(2, width), p + c, r + c)  # … do q and k stay what they were
+return True -> return torch.tensor(True)  # … a plain True or False
 """)
 
 
@@ -488,10 +506,12 @@ return True -> return differ < 10
     "step by step should equal all at once: compare the two for each token",
 )
 def decode_step(x, table, cache):
+    """One step of a decoder: outputs (b, n, d), and the cache (b, s + n, d)."""
     s, n = cache.shape[1], x.shape[1]
-    new = x + table[s : s + n]
+    new = x + table[s : s + n]  # the cache says where we are
     seen = torch.cat([cache, new], dim=1)
     scores = new @ seen.mT / x.shape[-1] ** 0.5
+    # new token i may see the s old ones, and the new ones up to itself
     allowed = torch.ones_like(scores[0]).tril(s).bool()
     weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
     return weights @ seen, seen

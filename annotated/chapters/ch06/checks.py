@@ -30,29 +30,40 @@ def not_a_number(y, *arguments):
     symptoms=not_a_number,
 )
 def residual(x, sublayer, weight, bias, norm):
+    """The stream (b, t, d) with what the sublayer gives, normalised."""
+
     def ln(y):
         variance, mean = torch.var_mean(y, -1, correction=0, keepdim=True)
         return (y - mean) / (variance + 1e-5).sqrt() * weight + bias
 
-    def same(y):
-        return y
-
-    first, last = (ln, same) if norm == "pre" else (same, ln)
-    return last(x + sublayer(first(x)))
+    if norm == "pre":
+        return x + sublayer(ln(x))
+    return ln(x + sublayer(x))
 
 
 EACH = "each vector has its own"
 
 residual.instead("""
-last(x + sublayer(first(x)))
-    last(sublayer(first(x)))  # the residual is missing: nothing carries x on
-    x + sublayer(x)  # nothing is normalised
-    x + ln(sublayer(x))  # what the sublayer gives is normalised, before it is added
-    ln(x + sublayer(ln(x)))  # what the sublayer reads is normalised, and the sum
-    first(x) + sublayer(first(x))  # in "pre", what is carried on is normalised too
-    last(x) + sublayer(first(x))  # in "post", only x is normalised, and not the sum
-(ln, same) -> (same, ln)  # this is post-norm; "pre" normalises what the sublayer reads
-(same, ln) -> (ln, same)  # this is pre-norm; "post" normalises the sum
+x + sublayer(ln(x)) -> sublayer(ln(x))
+ln(x + sublayer(x)) -> ln(sublayer(x))
+        # the residual is missing: nothing carries x on
+x + sublayer(ln(x)) -> x + sublayer(x)
+ln(x + sublayer(x)) -> x + sublayer(x)  # nothing is normalised
+x + sublayer(ln(x)) -> x + ln(sublayer(x))
+ln(x + sublayer(x)) -> x + ln(sublayer(x))
+        # what the sublayer gives is normalised, before it is added
+x + sublayer(ln(x)) -> ln(x + sublayer(ln(x)))
+ln(x + sublayer(x)) -> ln(x + sublayer(ln(x)))
+        # what the sublayer reads is normalised, and the sum
+x + sublayer(ln(x)) -> ln(x) + sublayer(ln(x))
+ln(x + sublayer(x)) -> x + sublayer(x)
+        # in "pre", what is carried on is normalised too
+ln(x + sublayer(x)) -> ln(x) + sublayer(x)
+        # in "post", only x is normalised, and not the sum
+x + sublayer(ln(x)) -> ln(x + sublayer(x))
+        # this is post-norm; "pre" normalises what the sublayer reads
+ln(x + sublayer(x)) -> x + sublayer(ln(x))
+        # this is pre-norm; "post" normalises the sum
 (y, -1,
     (y, 1,  # the mean runs over the positions; {EACH}
     (y, 0,  # the mean runs over the batch; {EACH}
@@ -77,6 +88,8 @@ correction=0 -> correction=1  # the squares are divided by d − 1, not by d
 correction=0 -> correction=1
 (variance + 1e-5).sqrt() -> (variance.sqrt() + 1e-5)
         # the squares are divided by d − 1, not by d, and ε stands outside the root
+(variance -> (variance.sqrt() ** 2  # … a gradient holds NaN
+(y - mean) -> (y - mean.detach())  # … the gradient of x is another one
 """)
 
 
@@ -161,35 +174,42 @@ def causal(draw, b, t):
     "expected x + attention(LN(x)), and then x + network(LN(x))",
 )
 def encoder_layer(x, weights, heads, mask):
+    """Multi-head self-attention and a network, (b, s, d), in pre-norm."""
+
     def split(y):
-        return y.unflatten(2, (heads, -1)).transpose(1, 2)
+        return y.unflatten(2, (heads, -1)).transpose(1, 2)  # (b, h, s, k)
 
     def attention(read):
-        q, k, v = (split(read @ weights[name]) for name in ("query", "key", "value"))
+        names = "query", "key", "value"
+        q, k, v = (split(read @ weights[name]) for name in names)
         scores = q @ k.mT / k.shape[-1] ** 0.5
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
-        return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2) @ weights["output"]
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
+        return mixed @ weights["output"]
 
     def network(read):
-        inner = relu(read @ weights["inner"] + weights["inner_bias"])
+        inner = torch.relu(read @ weights["inner"] + weights["inner_bias"])
         return inner @ weights["outer"] + weights["outer_bias"]
 
     def block(y, f, n):
-        return residual.right(y, f, weights[f"gain_{n}"], weights[f"bias_{n}"], "pre")
+        gain, bias = weights[f"gain_{n}"], weights[f"bias_{n}"]
+        size = y.shape[-1:]
+        return y + f(torch.nn.functional.layer_norm(y, size, gain, bias))
 
     return block(block(x, attention, 1), network, 2)
 
 
+NORMALISED = "y + f(torch.nn.functional.layer_norm(y, size, gain, bias))"
 for _hint in residual.mistakes:
     if '"post"' not in _hint:  # what that alone gets wrong does not show in pre-norm
-        _change = f"residual.right -> residual.mistakes[{_hint!r}]"
-        encoder_layer.instead(f"{_change}  # {_hint}")
+        _mistake = f'residual.mistakes[{_hint!r}](y, f, gain, bias, "pre")'
+        encoder_layer.instead(f"{NORMALISED}\n    {_mistake}  # {_hint}")
 
 MIXED = "position and head are mixed up"
 STRIPED = "a head has every h-th column: head 1 should have the first k columns"
 encoder_layer.instead(r"""
-"pre") -> "pre") + (n - 1) * (x - y)  # the last residual adds the first x
+return y + f -> return (n - 1) * (x - y) + y + f  # the last residual adds the first x
 network, 2) -> network, 1)  # both blocks use the gain and bias of the first
 gain_{n} -> gain_1  # both blocks use the first gain
 k.shape[-1] ** 0.5
@@ -224,7 +244,7 @@ weights["output"] -> weights["output"].T
 + weights["outer_bias"] -> # outer_bias is not used
 + weights["inner_bias"] ->
 + weights["outer_bias"] -> # neither of the network's biases is used
-relu(
+torch.relu(
     (  # nothing comes between the network's two maps
     gelu(  # the network's activation is ReLU, not GELU
 """)
@@ -276,6 +296,7 @@ def sizes(result):
     symptoms=lambda y, *_: sizes(y),
 )
 def decoder_layer(x, memory, parts, mask, memory_mask):
+    """Attention to the target, attention to the source, feed-forward network."""
     sublayers = {
         "a": lambda y: parts["attention"](y, y, mask),
         "c": lambda y: parts["cross_attention"](y, memory, memory_mask),
@@ -341,6 +362,9 @@ parts["cross_attention"] -> parts["attention"]
 parts["attention"] -> parts["first"]
 parts["cross_attention"] -> parts["attention"]
 parts["first"] -> parts["cross_attention"]  # the two attention functions are exchanged
+parts[f"norm_{n}"] -> parts.pop(f"norm_{n}")  # … changes its argument `parts` in place
+(y, memory, memory_mask) -> (y, memory.detach(), memory_mask)
+        # … no gradient reaches memory
 """)
 
 NUMBER_PARTS = {
@@ -393,35 +417,37 @@ memory, memory_mask) -> memory, None)
         # change the padding of the source; does anything move?
 """),
 )
-def repair_decoder(x, memory, parts, memory_mask):
+def decoder_layer(x, memory, parts, memory_mask):
+    """A pre-norm decoder layer in which no position sees a later one."""
     t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool).tril()[None, None]
+    mask = torch.ones(t, t, dtype=torch.bool, device=x.device).tril()
     read = parts["norm_1"](x)
-    x = x + parts["attention"](read, read, mask)
+    x = x + parts["attention"](read, read, mask[None, None])
     read = parts["norm_2"](x)
     x = x + parts["cross_attention"](read, memory, memory_mask)
     return x + parts["feed_forward"](parts["norm_3"](x))
 
 
-repair_decoder.instead("""
+decoder_layer.instead(r"""
 tril() -> tril(-1)  # now a position does not see itself
+tril() -> tril(-1)\n    mask[0, 0] = True  # … without its faults, else unchanged
 """)
 
 
-@repair_decoder.case("every axis of another length")
+@decoder_layer.case("every axis of another length")
 def _(draw):
     b, t, s, d = draw.sizes(4, 3)
     x, memory = draw.normal(b, t, d), draw.normal(b, s, d)
     return x, memory, VECTOR_PARTS, padding(draw, b, s)
 
 
-@repair_decoder.case("source and target of one length")
+@decoder_layer.case("source and target of one length")
 def _(draw):
     b, t, d = draw.sizes(3, 3)
     return draw.normal(b, t, d), draw.normal(b, t, d), VECTOR_PARTS, padding(draw, b, t)
 
 
-@repair_decoder.case("gradients reach x and the memory", gradients=True)
+@decoder_layer.case("gradients reach x and the memory", gradients=True)
 def _(draw):
     x, memory = draw.normal(2, 4, 3), draw.normal(2, 5, 3)
     return x, memory, VECTOR_PARTS, padding(draw, 2, 5)
@@ -454,6 +480,7 @@ def not_refused(result, *shapes):
     through=tied,
 )
 def tie(source, target, output):
+    """Let two embeddings and an output layer share the parameter of the first."""
     table = source.weight
     for module in (target, output):
         if module.weight.shape != table.shape:
@@ -490,6 +517,8 @@ ValueError
     RuntimeError  # {LATE}
 {module.weight.shape}") -> {module.weight.shape}")\n        module.weight = table
         # {TOO_LATE}
+module.weight.shape != table.shape
+    len(module.weight) != len(table)  # … the sizes do not fit
 """)
 
 tie.case("one parameter, that of the source", lambda draw: (tuple(draw.sizes(2)),) * 3)
@@ -531,11 +560,12 @@ ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
     },
     symptoms=tensor_for_bool,
 )
-def find_leak(model, length, vocab):
+def leaks(model, length, vocab):
+    """Does a later symbol change an earlier logit?"""
     for _ in range(10):
         ids = torch.randint(vocab, (1, length))
         for place in range(1, length):
-            changed = ids.repeat(vocab, 1)
+            changed = ids.repeat(vocab, 1)  # one row for each symbol
             changed[:, place] = torch.arange(vocab)
             moved = (model(changed) - model(ids))[:, :place]
             if moved.abs().max() > 1e-3:
@@ -553,7 +583,7 @@ def model(expression, vocab):
 
 
 # A model of places i and j and a symbol c, and what an answer may miss in it.
-@find_leak.each("""
+@leaks.each("""
 sums up to each position -> "one.cumsum(1)"
 sums over what is still to come -> "one.flip(1).cumsum(1).flip(1)"
         # it does: are two sequences compared (not one, changed in place), each logit?
@@ -590,7 +620,7 @@ def _(draw, expression):
     return model(expression.format(**numbers), v), length, v
 
 
-@find_leak.each("""
+@leaks.each("""
 a position sees the next, if symbols allow it (0) -> 0  # {ELSEWHERE}
 a position sees the next, if symbols allow it (1) -> 1  # {ELSEWHERE}
 a position sees the next, if symbols allow it (2) -> 2  # {ELSEWHERE}
@@ -600,7 +630,7 @@ def _(draw, rest):  # of one size, so that one sequence misses one of them
     return model(f"one + at(2) * next(1) * {allowed}", 9), 5, 9
 
 
-@find_leak.case("as many sequences as the text asks for")
+@leaks.case("as many sequences as the text asks for")
 def _(draw):
     return model("one.cumsum(1)", 20), 5, 20, True
 
@@ -611,12 +641,12 @@ more symbols, a position sees the next -> "one + at(2) * next(1)", 20
 """
 
 
-@find_leak.each(BY_HEART, graded_only=True)
+@leaks.each(BY_HEART, graded_only=True)
 def _(draw, expression, v):  # of sizes from above, so that no size tells a result
     return model(expression, v), 5, v
 
 
-find_leak.instead(r"""
+leaks.instead(r"""
 [:, :place]
     [:, :1]  # {the last position is seen from before}
     [:, place - 1]  # {a position sees the third one after it}
@@ -639,4 +669,10 @@ model(ids))[:, :place] -> model(ids[:, :place]))[:, :place]  # {length}
 ids.repeat(vocab, 1) -> ids  # {sums up to the position before}
 ids.repeat(vocab, 1) -> ids.clone()
 torch.arange(vocab) -> (ids[:, place] + 1) % vocab  # {one symbol shows}
+return True -> return moved.abs().max() > 1e-3  # … a plain True or False
+(model(changed) - model(ids))[:, :place]
+    1.0 * (model(changed).argmax(-1) != model(ids).argmax(-1))[:, :place]
+        # … it does, by one symbol at one position
+    (model(changed) - model(ids))[:, :place].mean(-1)
+        # … not one, changed in place
 """)

@@ -3,8 +3,7 @@
 import math
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, one_hot
+from torch import Tensor
 
 from annotated.checks import Function, Raised, changes, exercise, faults
 from annotated.checks.material import accumulated, looped, steps_taken
@@ -39,13 +38,15 @@ def no_step(result, *_):
     symptoms=no_step,
 )
 def training_step(model, source, target, optimizer, schedule, clip):
+    """Take one step on one batch; return its loss."""
     read, labels = target[:, :-1], target[:, 1:]
-    losses = cross_entropy(model(source, read).mT, labels, reduction="none")
+    nats = torch.nn.functional.cross_entropy  # of (b, v, t) and (b, t)
+    losses = nats(model(source, read).mT, labels, reduction="none")
     real = labels != 0
     loss = losses[real].mean()
     optimizer.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     schedule.step()
     return loss.item()
@@ -55,11 +56,11 @@ training_step.instead(r"""
 optimizer.zero_grad() -> # gradients that were there before are in your step
 optimizer.zero_grad()\n    loss.backward() -> loss.backward()\n    optimizer.zero_grad()
         # the parameters stay where they are: is there a gradient when you step?
-nn.utils.clip_grad_norm_(model.parameters(), clip)
+torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     pass  # a gradient longer than `clip` gets through
-    [nn.utils.clip_grad_norm_([p], clip) for p in model.parameters()]
+    [torch.nn.utils.clip_grad_norm_([p], clip) for p in model.parameters()]
         # each parameter is shortened by itself
-    nn.utils.clip_grad_value_(model.parameters(), clip)
+    torch.nn.utils.clip_grad_value_(model.parameters(), clip)
         # each number is cut off: the direction changes
 schedule.step() -> # the rate stays where it is
 optimizer.step()\n    schedule.step() -> schedule.step()\n    optimizer.step()
@@ -77,6 +78,10 @@ target[:, :-1], target[:, 1:]
 optimizer.zero_grad() ->
 \n    schedule -> \n    optimizer.zero_grad()\n    schedule
         # cleared only at the end: what waited there at first is in the first step
+loss.item() -> loss  # … keeps its whole graph
+return loss.item() ->  # … return the loss
+loss.backward() -> model.eval()\n    loss.backward()  # … evaluation mode
+\n    return -> \n    model.eval()\n    return  # … put into evaluation mode
 """)
 
 
@@ -110,8 +115,8 @@ def _(draw, lengths, scale, rates, clip):
 
 
 def token_loss(model, source, target):
-    logits = model(source, target[:, :-1])
-    return cross_entropy(logits.mT, target[:, 1:], ignore_index=0)
+    logits, labels = model(source, target[:, :-1]).mT, target[:, 1:]
+    return torch.nn.functional.cross_entropy(logits, labels, ignore_index=0)
 
 
 STILL_THERE = r"""
@@ -124,9 +129,9 @@ optimizer.step() -> loss.backward()\n        optimizer.step()
 """
 # the last one's steps are the right ones, if they clear first
 LEAKS = r"""
-tokens = -> checked.backward()\n        tokens =
+tokens = -> token_loss(model, source, target).backward()\n        tokens =
         # the next epoch begins with something that the evaluation left behind
-tokens = -> checked.backward()\n        tokens =
+tokens = -> token_loss(model, source, target).backward()\n        tokens =
 optimizer.zero_grad() ->
 loss = -> optimizer.zero_grad()\n        loss =
         # the evaluation goes backward: its gradients are left until the next step
@@ -162,12 +167,13 @@ def left_over():
         "mode: the next epoch would be without dropout",
     },
 )
-def repair_loop(model, training, checking, optimizer, schedule, clip):
+def train_epoch(model, training, checking, optimizer, schedule, clip):
+    """Losses of the steps, and the mean loss per token of the evaluation."""
     losses = []
     for source, target in training:
         loss = token_loss(model, source, target)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
         optimizer.zero_grad()
         schedule.step()
@@ -175,14 +181,22 @@ def repair_loop(model, training, checking, optimizer, schedule, clip):
     total = count = 0
     model.eval()
     for source, target in checking:
-        checked = token_loss(model, source, target)
+        with torch.no_grad():
+            checked = token_loss(model, source, target)
         tokens = (target[:, 1:] != 0).sum().item()
         total, count = total + checked.item() * tokens, count + tokens
     model.train()
     return losses, total / count
 
 
-@repair_loop.each("""
+train_epoch.instead(r"""
+losses = [] -> losses = []\n    model.eval()  # … in evaluation mode, without dropout
+model.eval() -> # … runs in training mode
+model.train() -> # … stays in evaluation mode
+""")
+
+
+@train_epoch.each("""
 one epoch -> 1.0, 0.3, 1
 two epochs, with an evaluation between them -> 1.0, 0.3, 2
 long gradients -> 4.0, 0.05, 2
@@ -220,14 +234,17 @@ def undecided(x, p, f):
     symptoms=lambda result, step, *_: asserts(result) if step < 1 else None,
 )
 def warm_cosine(step, warmup, total, peak, floor=0.0):
+    """Learning rate of a step: a straight line up, half a cosine down."""
+    from math import cos, pi
+
     if step < 1:
-        raise ValueError
-    x = part(step, warmup, total)
+        raise ValueError(f"steps are counted from 1, got {step}")
+    x = (step - warmup) / max(total - warmup, 1)  # the share of the way down
     if step <= warmup:
         return peak * step / warmup
     if step > total:
         return floor
-    return wave(x, peak, floor)
+    return (peak - floor) * (1 + cos(pi * x)) / 2 + floor
 
 
 warm_cosine.instead(r"""
@@ -249,13 +266,13 @@ peak * step / warmup
     wave(x, peak, floor)  # the cosine falls before the climb is over
     peak * step / total  # the climb ends at step `total`, too late
     step / warmup  # the climb goes up to 1, not to the peak
-part(step, warmup, total)
+(step - warmup) / max(total - warmup, 1)
     step / total  # the share is that of all steps, the warm-up included
     step / max(total - warmup, 1)  # the steps of the warm-up do not count in the share
     (step - warmup) / total  # the share is divided by `total`, warm-up included
     part(step - 1, warmup, total)  # the cosine begins one step late
     part(step + 1, warmup, total)  # the cosine begins one step early
-wave(x, peak, floor)
+(peak - floor) * (1 + cos(pi * x)) / 2 + floor
     undecided(x, peak, floor)  # the floor is missing, or it only cuts the wave off
     max(floor, wave(x, peak, 0))  # the floor cuts the wave off before its end
     wave(x, peak, 0)  # the floor is missing
@@ -277,6 +294,11 @@ return floor
     return 0.0  # after `total` the rate is the floor, not 0
     return peak  # after `total` the rate is the floor, not the peak
     return peak + (floor - peak) * x  # after `total` the straight line goes on
+if step <= warmup
+    share = (step - warmup) / (total - warmup)\n    if step <= warmup
+        # … ZeroDivisionError
+raise ValueError(f"steps are counted from 1, got {step}") -> raise AssertionError
+        # … an assert is gone
 """)
 
 
@@ -338,7 +360,8 @@ TWO = "two cases are missing, nobody to share with and a forbidden target: yours
     symptoms=infinite,
 )
 def smoothed(target, size, smoothing, forbidden):
-    right = one_hot(target, size).double()
+    """Smoothed targets (b, t, v); no share for forbidden symbols."""
+    right = torch.nn.functional.one_hot(target, size).double()
     banned = torch.tensor([symbol in forbidden for symbol in range(size)])
     others = size - 1 - len(forbidden)
 
@@ -403,6 +426,10 @@ size - 1 - len(forbidden) -> size
         # {TWO} asks for the forbidden symbol, and shares ε among the allowed
 1 - smoothing if others > 0 else 1.0 -> 1 - smoothing
 0.0, rows -> others_get(size - len(forbidden)), rows  # {TWO} shares ε among the allowed
+0.0, rows -> asks + (others > 0) * others_get(others), rows
+        # … asks for the forbidden symbol
+1 - smoothing if others > 0 else 1.0 -> 1 - smoothing
+0.0, rows -> asks + (others > 0) * others_get(others), rows  # … two cases are missing
 """)
 
 
@@ -474,50 +501,57 @@ def misplaced(result, lengths, tokens):
     symptoms=misplaced,
 )
 def group_by_tokens(lengths, tokens):
+    """Groups of indices, each of at most `tokens` positions, padding included."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    found = []
+    groups = []
     for index in order:
-        length = lengths[index]
+        length = lengths[index]  # the longest so far
         if length > tokens:
             raise ValueError(f"{length} > {tokens}")
-        if not found or (len(found[-1]) + 1) * length > tokens:
-            found.append([])
-        found[-1].append(index)
-    return found
+        if not groups or (len(groups[-1]) + 1) * length > tokens:
+            groups.append([])
+        groups[-1].append(index)
+    return groups
 
 
-group_by_tokens.instead("""
-(len(found[-1]) + 1) * length > tokens
-    sum(lengths[i] for i in found[-1]) + length > tokens
+group_by_tokens.instead(r"""
+(len(groups[-1]) + 1) * length > tokens
+    sum(lengths[i] for i in groups[-1]) + length > tokens
         # the sum of the lengths is limited, but padding takes positions too
-    (len(found[-1]) + 1) * length >= tokens  # exactly `tokens` positions fit
-    len(found[-1]) * length > tokens
+    (len(groups[-1]) + 1) * length >= tokens  # exactly `tokens` positions fit
+    len(groups[-1]) * length > tokens
         # the newcomer is not counted: a group holds one sequence too many
-    (len(found[-1]) + 1) * lengths[found[-1][0]] > tokens
+    (len(groups[-1]) + 1) * lengths[groups[-1][0]] > tokens
         # the rectangle is as wide as its longest sequence, not as its shortest
-    len(found[-1]) >= tokens  # the number of sequences is limited, not of positions
-    (len(found[-1]) + 1) * lengths[found[-1][-1]] > tokens
+    len(groups[-1]) >= tokens  # the number of sequences is limited, not of positions
+    (len(groups[-1]) + 1) * lengths[groups[-1][-1]] > tokens
         # the newcomer is the longest: the rectangle is as wide as it
-    len(found[-1]) * lengths[found[-1][-1]] > tokens
+    len(groups[-1]) * lengths[groups[-1][-1]] > tokens
         # this is the rectangle before the newcomer
     True  # each group holds one sequence
 key=lengths.__getitem__
     key=str  # sequences are not sorted by length
     key=lambda i: -lengths[i]  # the longest comes first
     key=lambda i: (lengths[i], -i)  # sequences of one length have changed places
-return found
-    return [[lengths[i] for i in g] for g in found]  # these are lengths, not indices
-    return [[order.index(i) for i in g] for g in found]
+return groups
+    return [[lengths[i] for i in g] for g in groups]  # these are lengths, not indices
+    return [[order.index(i) for i in g] for g in groups]
         # these are places in the sorted order, no indices
-    return [[i + 1 for i in g] for g in found]  # indices are counted from 0
-    return found[:-1]  # the last group is missing
-    return found or [[]]  # no sequences, no groups
-    return [[], *found]  # an empty group stands in front
-    return [*found, []]  # an empty group stands at the end
-    return [i for g in found for i in g]  # this is one list for all groups
-    return found[::-1]  # the groups are not in the order of their opening
-    return [g[::-1] for g in found]  # each group begins with its longest
-    return [sorted(g) for g in found]  # within a group, length decides, not the index
+    return [[i + 1 for i in g] for g in groups]  # indices are counted from 0
+    return groups[:-1]  # the last group is missing
+    return groups or [[]]  # no sequences, no groups
+    return [[], *groups]  # an empty group stands in front
+    return [*groups, []]  # an empty group stands at the end
+    return [i for g in groups for i in g]  # this is one list for all groups
+    return groups[::-1]  # the groups are not in the order of their opening
+    return [g[::-1] for g in groups]  # each group begins with its longest
+    return [sorted(g) for g in groups]  # within a group, length decides, not the index
+append(index) -> append(lengths.index(length))  # … is in no group
+if length > tokens -> if length >= tokens  # … does fit into
+not groups or -> not groups or lengths[groups[-1][0]] != length or
+        # … the groups fit, but only a sequence that does not
+groups = [] -> groups = []\n    lengths.sort()  # … changes its argument `lengths`
+{length} > {tokens} -> many tokens  # … the message should hold
 """)
 
 group_by_tokens.case(
@@ -555,7 +589,8 @@ def not_a_number(result, *_):
     },
     symptoms=not_a_number,
 )
-def accumulate(model_loss, parameter, batches, counts):
+def accumulated_gradient(model_loss, parameter, batches, counts):
+    """Gradient of the mean over all tokens, from one batch at a time."""
     total = torch.zeros_like(parameter, requires_grad=False)
     real = [i for i, count in enumerate(counts) if count > 0]
     for i in real:
@@ -565,7 +600,7 @@ def accumulate(model_loss, parameter, batches, counts):
     return total
 
 
-accumulate.instead("""
+accumulated_gradient.instead(r"""
 gradient * counts[i] / sum(counts)
     gradient / len(real)
         # this is the mean of the gradients: a batch with more tokens counts more
@@ -601,6 +636,12 @@ return total -> return total if parameter.grad is None else total + parameter.gr
 gradient * counts[i] / sum(counts) -> gradient
 return total -> return total if parameter.grad is None else total + parameter.grad
         # the old gradient is there, and no batch is weighed
+[gradient] = torch.autograd.grad(loss, [parameter])\n        total += gradient *
+        counts[i] / sum(counts) -> total = total + loss * (counts[i] / sum(counts))
+return total -> return torch.autograd.grad(total.sum(), parameter)[0]
+        # … losses were in memory at once
+model_loss(parameter, -> model_loss(parameter.detach(),  # … does not require grad
+batches[i]) -> torch.cat([one.flatten() for one in batches]))  # … none of the batches
 """)
 
 SQUARES = Function("((batch - parameter) ** 2).mean()", "parameter, batch")
@@ -622,28 +663,28 @@ def padded(draw, batches=([4, 1], [2, 1, 1], [1, 0])):
     return tensors, [sum(lengths) for lengths in batches]
 
 
-@accumulate.case("the example: three tokens and one")
+@accumulated_gradient.case("the example: three tokens and one")
 def _(draw):
     batches = [torch.tensor([1.0, 2.0, 3.0]), torch.tensor([10.0])]
     return SQUARES, torch.tensor(0.0), batches, [3, 1]
 
 
-@accumulate.case("batches with padding")
-@accumulate.case("in double precision", dtype=torch.float64)
+@accumulated_gradient.case("batches with padding")
+@accumulated_gradient.case("in double precision", dtype=torch.float64)
 def _(draw):
     return SINES, draw.normal(3), *padded(draw)
 
 
-@accumulate.case("an old gradient stands in parameter.grad")
+@accumulated_gradient.case("an old gradient stands in parameter.grad")
 def _(draw):
     return SINES, draw.normal(3), *padded(draw), draw.normal(3)
 
 
-@accumulate.case("batches without a real token")
+@accumulated_gradient.case("batches without a real token")
 def _(draw):
     return SINES, draw.normal(2, 2), *padded(draw, ([0, 0], [2, 1, 1], [3], [0, 0]))
 
 
-@accumulate.case("one loss in memory at a time, and none afterwards")
+@accumulated_gradient.case("one loss in memory at a time, and none afterwards")
 def _(draw):
     return SINES, draw.normal(3), *padded(draw), None, True

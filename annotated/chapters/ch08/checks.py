@@ -59,6 +59,7 @@ FAULTS = {  # what `asked` has seen
     broken=FAULTS,
 )
 def greedy(next_logits, b, start, end, pad, most):
+    """Write the most likely symbols; ids (b, t), `pad` after `end`."""
     written = torch.full((b, most), pad)
     tokens, rows = torch.full((b, 1), start), torch.arange(b)
     for i in range(most):
@@ -90,6 +91,16 @@ return written[:, : i + 1]
     (b, most), 0)  # {NUMBER}
     (b, most), end)  # after its end a row is filled with end; it should be `pad`
 i] = symbols -> i] = symbols.where(going, pad)  # the end itself is replaced by padding
+dim=1)[going] -> dim=1)
+rows = rows[going] -> pass  # … about a row that has written end
+next_logits(tokens, rows)
+    next_logits(tokens, torch.arange(len(rows)))  # … numbered afresh, from 0
+    next_logits(tokens, rows + 1)  # … as at the beginning, also when others
+    torch.cat([next_logits(tokens[[i]], rows[[i]]) for i in range(len(rows))])
+        # … about all rows that have not
+dim=1)[going] -> dim=1)  # … only one of the two been cut
+dim=1)[going]
+    dim=1)[: going.sum()]  # … ids and numbers of rows still belong together
 """)
 
 
@@ -143,10 +154,13 @@ def stripped(row, pad):
     "expected the number of rows that are right, divided by that of all rows",
 )
 def exact_match(written, target, pad, end):
+    """Share of the rows whose text is exactly that of the target."""
+
     def text(row):
         if end in row:
             return row[: row.index(end) + 1]
-        return stripped(row, pad)
+        size = max((n + 1 for n, i in enumerate(row) if i != pad), default=0)
+        return row[:size]
 
     pairs = list(zip(written.tolist(), target.tolist(), strict=True))
     right = [text(one) == text(other) for one, other in pairs]
@@ -195,7 +209,7 @@ def _(draw):
 
 
 exact_match.instead(r"""
-return stripped(row, pad)
+return row[:size]
     return []  # without an end the text is the whole row, not nothing
     return row[:1]  # without an end the text is the whole row; `argmax` gives 0 there,
         as if the first symbol were the end
@@ -244,10 +258,11 @@ def overwritten(row):
     "expected the start symbol, the other real ones backwards, the padding",
 )
 def reversed_targets(source, pad):
+    """Targets (b, s): start, the other real symbols backwards, padding."""
     result = source.clone()
     for row, new in zip(source.tolist(), result, strict=True):
         real = [i for i in row if i != pad]
-        turned = real[:1] + real[:0:-1]
+        turned = real[:1] + real[:0:-1]  # start, the others backwards
         new[:] = torch.tensor(turned + [pad] * (len(row) - len(turned)))
     return result
 
@@ -283,6 +298,9 @@ return result
 [i for i in row if i != pad] -> row[: int((source[0] != pad).sum())]
         # every row has its own length; you use that of the first
 i != pad -> i != 0  # {NUMBER}
+return result -> return source.copy_(result)  # … changes its argument `source` in place
+[i for i in row if i != pad] -> row[: int((source != pad).sum(dim=1).max())]
+        # … the padding stands between
 """)
 
 
@@ -308,13 +326,15 @@ the start symbol once more, and a row with nothing but start -> 0,
     "ch08-honest",
     "expected the share of rows in which all that the model writes by itself is right",
 )
+@torch.no_grad()
 def exact_share(model, source, target):
+    """Share of the sequences that the model writes as they should be."""
     written = target[:, :1]
-    for n in range(1, target.shape[1]):  # noqa: B007, a mistake uses n
+    for _ in range(target.shape[1] - 1):
         symbol = model(source, written)[:, -1:].argmax(dim=-1)
         written = torch.cat([written, symbol], dim=1)
     right = written[:, 1:] == target[:, 1:]
-    return right.all(dim=1).double().mean().item()
+    return right.all(dim=1).float().mean().item()
 
 
 exact_share.instead("""
@@ -331,7 +351,8 @@ written = target[:, :1]
     .any(dim=1)  # one right symbol is enough; a row counts if all of it is right
     [:, :-1].all(dim=1)  # the last symbol is not compared
 model(source, written)[:, -1:]
-    model(source, torch.cat([written, 0 * target[:, n:-1]], dim=1))[:, n - 1 : n]
+    model(source, torch.cat([written, 0 * target], dim=1)[:, : target.shape[1] - 1])[:,
+        written.shape[1] - 1, None]
         # the model is given room for what is still to come; give it what has been
         written, and no more
     model(source, written)[:, :1]  # this is the symbol after start, again and again
@@ -418,13 +439,14 @@ def _(draw):
     "expected the largest absolute change of a logit before the last position",
 )
 def leak(model, source, given, last):
+    """The largest change of an earlier logit when the last symbols change."""
     changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
     before, after = model(source, given), model(source, changed)
     moved = (after - before)[:, :-1]
     return moved.abs().max().item()
 
 
-leak.instead("""
+leak.instead(r"""
 (after - before)[:, :-1]
     (after - before)  # the last position's logits may move: leave them out
     (after - before)[:, :1]  # only the first position is looked at
@@ -440,6 +462,8 @@ moved.abs().max()
     [last[:, None], given[:, 1:]]  # the first symbol is changed; change the last one
     [given[:, :-1], last[:1].expand(len(last))[:, None]]
         # every row gets the first row's new symbol
+changed = torch.cat([given[:, :-1], last[:, None]], dim=1) -> changed = given\n
+        \n    changed[:, -1] = last  # … changes its argument `given` in place
 """)
 
 

@@ -1,9 +1,5 @@
 """The exercises of chapter 09; ``__init__.py`` says how one is written."""
 
-import math
-from collections import Counter
-from itertools import pairwise
-
 import torch
 
 from annotated.checks import exercise, faults
@@ -27,6 +23,7 @@ def distance(written, wanted):
     "these answers, added up",
 )
 def error_rate(outputs, references):
+    """Edits to the nearest answers, divided by the length of these answers."""
     edits = length = 0
     for output, answers in zip(outputs, references, strict=True):
         distances = [distance(output, answer) for answer in answers]
@@ -123,13 +120,15 @@ def _(draw):
     ),
 )
 def beam_step(totals, logits, end):
+    """Parents, symbols, totals of what lives on; parents, totals of what ended."""
     k, v = logits.shape
-    grown = totals[:, None] + logits.log_softmax(dim=-1)
+    grown = totals[:, None] + logits.log_softmax(dim=-1)  # (k, v)
     best, places = grown.flatten().topk(2 * k)
     parents, symbols = places // v, places % v
     alive = (symbols != end).nonzero().flatten()[:k]
     over = (symbols[:k] == end).nonzero().flatten()
-    return parents[alive], symbols[alive], best[alive], parents[over], best[over]
+    kept = parents[alive], symbols[alive], best[alive]
+    return *kept, parents[over], best[over]
 
 
 beam_step.instead("""
@@ -168,6 +167,7 @@ places // v, places % v
 parents[alive], symbols[alive], best[alive] ->
         torch.arange(len(alive)), symbols[alive], best[alive]
         # whose child is it? The parent of the i-th best need not be the i-th hypothesis
+parents[over] -> parents[over] if len(over) else torch.tensor([])  # … dtype=torch.int64
 """)
 
 
@@ -227,6 +227,10 @@ def _(draw, k, v):
     "is joined",
 )
 def bpe_step(words, times):
+    """The commonest pair of neighbours, and the words in which it is joined."""
+    from collections import Counter
+    from itertools import pairwise
+
     counts = Counter()
     for pieces, n in zip(words, times, strict=True):
         for pair in pairwise(pieces):
@@ -352,6 +356,7 @@ def _(draw):
     ),
 )
 def best_and_stop(finished, alive, length, most, alpha):
+    """The place of the best finished one, the bound, and whether to stop."""
     scores = [log / ((5 + n) / 6) ** alpha for log, n in finished]
     bound = max(alive) / ((5 + most) / 6) ** alpha
     return scores.index(max(scores)), bound, max(scores) >= bound
@@ -387,6 +392,7 @@ max(scores) >= bound
         # the worst finished one has to beat the living; the best is enough
     max(scores) > bound  # of equal scores none is better: the search may stop
     max(scores) < bound  # the wrong way round: stop if the living can't win
+    torch.tensor(max(scores) >= bound)  # … bool(
 scores.index(max(scores)) -> scores.index(min(scores))
         # the worst score is returned; log-probabilities are negative
 scores.index(max(scores)), -> max(scores),  # the score is returned, not its place
@@ -463,6 +469,10 @@ math.sqrt(shares[0] * shares[1]) -> sum(shares) / 2
     },
 )
 def corpus_bleu(outputs, references):
+    """BLEU from 0 to 100, of words and pairs of words."""
+    import math
+    from collections import Counter
+
     matches, totals, c, r = [0, 0], [0, 0], 0, 0
     for output, reference in zip(outputs, references, strict=True):
         c, r = c + len(output), r + len(reference)
@@ -474,7 +484,8 @@ def corpus_bleu(outputs, references):
             matches[n - 1] += (ours & theirs).total()
             totals[n - 1] += ours.total()
     shares = [m / n for m, n in zip(matches, totals, strict=True)]
-    return 100 * math.sqrt(shares[0] * shares[1]) * math.exp(min(0.0, 1 - r / c))
+    mean = math.sqrt(shares[0] * shares[1])
+    return 100 * mean * math.exp(min(0.0, 1 - r / c))
 
 
 corpus_bleu.instead("""

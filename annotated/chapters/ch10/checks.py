@@ -1,9 +1,6 @@
 """The exercises of chapter 10; ``__init__.py`` says how one is written."""
 
-from collections import Counter
-
 import torch
-from torch.nn import functional as F
 
 from annotated.checks import exercise, faults
 
@@ -29,7 +26,8 @@ def filled(result, states, lengths):
     symptoms=filled,
 )
 def mean_and_max(states, lengths):
-    real = torch.arange(states.shape[1]) < lengths[:, None]
+    """Mean and maximum of the real vectors of each text, (b, 2d)."""
+    real = torch.arange(states.shape[1]) < lengths[:, None]  # (b, t)
     hidden = ~real[..., None]
     mean = states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
     largest = states.masked_fill(hidden, -torch.inf).amax(dim=1)
@@ -55,6 +53,7 @@ states.masked_fill(hidden, -torch.inf).amax(dim=1)
     states.masked_fill(hidden, -torch.inf).abs().amax(dim=1)
         # the sign of the maximum is lost
     states.masked_fill(hidden, -100.0).amax(dim=1)  # {FILLED}
+    states.masked_fill(hidden, -1e9).amax(dim=1)  # … than what padding is filled with
 [mean, largest] -> [largest, mean]  # the maximum comes first
 [mean, largest], dim=-1 -> [mean, largest], dim=0
         # stacked below each other: a text is one row
@@ -107,6 +106,9 @@ def _(draw):
     "and yes where a chance is above its label's threshold",
 )
 def loss_and_yes(logits, answers, thresholds):
+    """The mean cross-entropy of all answers, and where yes is said."""
+    from torch.nn import functional as F
+
     loss = F.softplus(logits) - answers * logits
     return loss.mean(), logits.sigmoid() > thresholds
 
@@ -127,6 +129,7 @@ F.softplus(logits) - answers * logits
     F.softplus(logits.sigmoid()) - answers * logits.sigmoid()
         # chances are taken for logits: one sigmoid too many
     (logits.sigmoid() - answers) ** 2  # that's the squared error
+    F.binary_cross_entropy(logits.sigmoid(), answers, reduction="none")  # … expected
 loss.mean() -> loss.sum()  # added up, not averaged
 loss.mean() -> loss.sum(dim=1).mean()
         # averaged over texts alone: divide by the number of labels, too
@@ -183,6 +186,9 @@ def _(draw):
     "added up, and divided by the number of texts",
 )
 def blind_ceiling(texts, answers):
+    """The largest share that a model can get right without seeing order."""
+    from collections import Counter
+
     bags = {}
     for text, answer in zip(texts, answers, strict=True):
         bag = tuple(sorted(text))
@@ -268,19 +274,20 @@ logits > 0 -> logits > 0.5  # a chance of one half: which logit is that?
 """),
 )
 def macro_f1(batches):
+    """The mean of the labels' F1, each over all batches."""
     hits = said = are = 0.0
     for logits, answers in batches:
-        yes = logits > 0
+        yes = logits > 0  # a chance of one half
         hits += (yes & (answers == 1)).sum(dim=0)
-        said += yes.sum(dim=0).to(logits.dtype)
+        said += yes.sum(dim=0)
         are += answers.sum(dim=0)
     each = 2 * hits / (said + are).clamp(min=1)
-    return float(each.mean())
+    return each.mean().item()
 
 
-macro_f1.instead("""
-hits = said = are = 0.0\\n    for logits, answers in batches:
-    hits = said = are = 0.0\\n    for logits, answers in batches[-1:]:
+macro_f1.instead(r"""
+hits = said = are = 0.0\n    for logits, answers in batches:
+    hits = said = are = 0.0\n    for logits, answers in batches[-1:]:
         # the last batch alone is counted
 2 * hits / (said + are).clamp(min=1)
     2 * hits / (said + are)  # a label that is never yes: 0 divided by 0
@@ -343,14 +350,17 @@ def _(draw):
     tolerance=0.015,
 )
 def cooled(validation, test):
+    """The temperature with the lowest loss on validation; the loss on test."""
+
     def nats(split, by):
         logits, answers = split
         z = logits / by
-        return (F.softplus(z) - answers * z).mean()
+        losses = torch.nn.functional.softplus(z) - answers * z
+        return losses.mean(dim=(-2, -1))
 
-    steps = torch.logspace(-1, 2, 2000, dtype=torch.float64)  # each 0.35 % above
-    best = min(steps, key=lambda by: nats(validation, by))
-    return best.item(), nats(test, best).item()
+    steps = torch.logspace(-1, 2, 2000)[:, None, None]  # each 0.35 % above
+    best = steps[nats(validation, steps).argmin()].item()
+    return best, nats(test, best).item()
 
 
 cooled.instead("""
@@ -358,18 +368,21 @@ z = logits / by
     z = logits * by  # the logits are multiplied: a temperature divides them
     z = (logits.sigmoid() / by).clamp(1e-6, 1 - 1e-6).logit()
         # the chances are divided, which turns yes into no: divide the logits
-    z = logits - torch.log(by)
+    z = logits - torch.as_tensor(by).log()
         # something is subtracted from the logits, which changes answers: divide them
-nats(validation, by)) -> nats(test, by))  # fitted on test: that looks good by itself
-nats(validation, by)) -> -nats(validation, by))  # the temperature of the highest loss
-nats(validation, by))
-    (validation[0].abs() / by).sigmoid().mean().sub(((validation[0] > 0) == (validation[
-        1] == 1)).double().mean()).abs())
+nats(validation, steps) -> nats(test, steps)
+        # fitted on test: that looks good by itself
+nats(validation, steps) -> (-nats(validation, steps))
+        # the temperature of the highest loss
+nats(validation, steps)
+    (validation[0].abs() / steps).sigmoid().mean(dim=(-2, -1)).sub(((validation[0] > 0)
+        == (validation[1] == 1)).double().mean()).abs()
         # mean confidence is made to match accuracy; the loss is asked to be lowest
 nats(test, best)
     nats(validation, best)  # the loss is that of validation, not that of test
     nats(test, 1.0)  # that's the loss on test as it was, without the temperature
     test[0].numel() * nats(test, best)  # added up, not averaged
+2000 -> 20  # … to one percent
 """)
 
 

@@ -34,6 +34,7 @@ def not_three(result, ids, length, stride):
     symptoms=not_three,
 )
 def overlapping(ids, length, stride):
+    """Windows, their targets, and which targets count; (b, t) each."""
     begins = range(0, len(ids) - length, stride)
     windows = torch.stack([ids[i : i + length] for i in begins])
     targets = torch.stack([ids[i + 1 : i + length + 1] for i in begins])
@@ -42,7 +43,7 @@ def overlapping(ids, length, stride):
     return windows, targets, count
 
 
-overlapping.instead("""
+overlapping.instead(r"""
 ids[i + 1 : i + length + 1]
     ids[i : i + length]
         # the targets are the windows themselves: each target is one character later
@@ -64,6 +65,10 @@ range(0, len(ids) - length, stride)
         # the first `stride` targets of a window count; new are the last ones
     (row == 0) | (place >= stride)  # what overlaps is length − stride, not stride
     (row > 0) & (place < length - stride)  # it is the other way round: True = counts
+range(0, len(ids) - length, stride) -> range(0, len(ids) - length + 1, stride)
+ids[i + 1 : i + length + 1] -> ids.roll(-1)[i : i + length]  # … its target is missing
+begins = -> ids = torch.cat([ids, ids.new_zeros(length)])\n    begins =
+        # … what is left at the end is dropped
 """)
 
 overlapping.case(
@@ -96,6 +101,7 @@ def ruled_out(result, *_):
     symptoms=ruled_out,
 )
 def bits_per_character(logits, targets, sizes, count):
+    """All bits of the targets that count, divided by all their characters."""
     logs = logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
     bits, characters = -logs / math.log(2), sizes[targets]
     return (bits[count].sum() / characters[count].sum()).item()
@@ -116,6 +122,7 @@ bits_per_character.instead("""
 logits.log_softmax(dim=-1) -> (logits * math.log(2))
         # the logits are not probabilities: where is the softmax?
 -logs -> logs  # the sign is wrong: a surprise is positive
+log_softmax(dim=-1) -> softmax(dim=-1).log()  # … rounded to 0 before its logarithm
 """)
 
 
@@ -164,6 +171,7 @@ def not_bool(result, *_):
     symptoms=not_bool,
 )
 def may_be_drawn(logits, temperature, p):
+    """Which characters top-p keeps, after the temperature; bool (b, v)."""
     chances = (logits / temperature).softmax(dim=-1)
     falling, places = chances.sort(dim=-1, descending=True)
     reached = falling.cumsum(dim=-1)
@@ -254,9 +262,14 @@ ROWS = "a matrix W maps x to Wx: with rows, x @ W.T"
     symptoms=no_number,
 )
 def gpt(tokens, embedding, positions, layers):
+    """Logits (b, t, v) of what comes next at each position."""
     t, d = tokens.shape[1], embedding.shape[1]
-    past = torch.ones(t, t).tril().bool()
-    x = embedding[tokens] + positions[:t]
+
+    def norm(y):
+        return F.layer_norm(y, (d,))
+
+    past = torch.ones(t, t).tril().bool()  # (t, t), True = may look
+    x = embedding[tokens] + positions[:t]  # (b, t, d)
     for w in layers:
         y = norm(x)
         q, k, v = (y @ w[name].T for name in ("query", "key", "value"))
@@ -273,6 +286,7 @@ tril()
     fill_(1)  # every position sees the whole sequence: where is the causal mask?
     triu()  # the mask is upside down: positions see the future, not the past
     tril(1)  # the mask lets each position see one step ahead
+    tril(-1)  # … NaN: the first position
 @ w["output"].T
     # what attention mixes goes through `"output"` before it is added
     @ w["output"]  # {ROWS}, for the output, too
@@ -364,13 +378,14 @@ chances = chances / chances.sum(dim=-1, keepdim=True) -> # what top-k keeps does
 """),
 )
 def write_on(logits_of, prompt, draws, temperature, k, context):
+    """Go on after a prompt, one character for each draw; ids (1, n)."""
     ids = prompt
     for draw in draws:
-        logits = logits_of(ids[:, -context:])[:, -1]
+        logits = logits_of(ids[:, -context:])[:, -1]  # (1, v)
         chances = (logits / temperature).softmax(dim=-1)
         chances = chances * (chances >= chances.topk(k).values[:, -1:])
         chances = chances / chances.sum(dim=-1, keepdim=True)
-        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)
+        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)  # (1,)
         ids = torch.cat([ids, symbol[:, None]], dim=1)
     return ids[:, prompt.shape[1] :]
 

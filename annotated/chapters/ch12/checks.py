@@ -1,7 +1,5 @@
 """The exercises of chapter 12; ``__init__.py`` says how one is written."""
 
-import math
-
 import torch
 
 from annotated.checks import Function, exercise, faults
@@ -28,6 +26,7 @@ def leftovers(x):
     },
 )
 def shift_nearest_first(x):
+    """Scores by distance, nearest first, to scores by key, (…, t, s)."""
     t, s = x.shape[-2:]
     i, j = torch.arange(t)[:, None], torch.arange(s)
     distance = s - t + i - j
@@ -36,12 +35,12 @@ def shift_nearest_first(x):
 
 
 OTHER_WAY = "that would be right for the chapter's order"
-shift_nearest_first.instead("""
+shift_nearest_first.instead(r"""
 picked.masked_fill(distance < 0, 0.0)
     leftovers(x)  # right of the diagonal something is left; keys in the future get 0
     leftovers(x.flip(-1)).tril(s - t)  # {OTHER_WAY}; here column 0 is distance 0
     leftovers(x.flip(-1))  # {OTHER_WAY}, leftovers and all; here column 0 is distance 0
-    picked.masked_fill(distance < 0, -math.inf)  # keys in the future get 0, not −∞
+    picked.masked_fill(distance < 0, -torch.inf)  # keys in the future get 0, not −∞
     leftovers(x).tril()  # your diagonal ignores the memory: the first query stands at
         key s − t, so tril needs the diagonal s − t
     leftovers(x.flatten(0, -2)).view(x.shape).tril(s - t)
@@ -51,6 +50,9 @@ s - t + i - j -> i - j
 distance.clamp(0, s - 1)
     j  # the distances grow from left to right; the nearest key is the last visible one
     (distance + 1).clamp(0, s - 1)  # each distance is one too large
+return picked -> from annotated.transformer_xl import relative_shift\n\n    return
+        relative_shift(x.flip(-1)).tril(s - t)\n    return picked  # … calls `annotated`
+x.gather -> x.float().gather  # … the dtype is torch.float32
 """)
 
 
@@ -93,6 +95,7 @@ shift_nearest_first.case(
     broken={"attached": "a gradient flows out of the memory into earlier segments"},
 )
 def update(memory, states, mem_len):
+    """The last `mem_len` of memory and states, (layers, b, n, d), detached."""
     both = torch.cat([memory, states], dim=2)
     return both[:, :, max(0, both.shape[2] - mem_len) :].detach()
 
@@ -108,6 +111,7 @@ both[:, :, max(0, both.shape[2] - mem_len) :]
 [memory, states]
     [states]  # the old memory is dropped: a short segment doesn't fill the memory
     [states, memory]  # the segment stands before the old memory
+.detach() ->  # … a gradient flows out of the memory
 """)
 
 
@@ -136,8 +140,14 @@ ROOT, CONTENT, BY_DISTANCE = "q.shape[-1] ** 0.5", "(q + u) @ k.mT", "(q + v) @ 
     tolerance=1e-4,
 )
 def relative_attention(q, k, values, r, u, v):
+    """Causal attention by contents and distances, (b, t, w)."""
     t, s = q.shape[1], k.shape[1]
-    scores = (q + u) @ k.mT + shift_nearest_first.right((q + v) @ r.mT)
+
+    def by_key(x):  # from scores by distance, the nearest first
+        line = torch.nn.functional.pad(x.flip(-1), (1, 0)).flatten(1)
+        return line[:, t:].unflatten(1, (t, s)).tril(s - t)
+
+    scores = (q + u) @ k.mT + by_key((q + v) @ r.mT)
     future = torch.ones(t, s).triu(s - t + 1).bool()
     scores = (scores / q.shape[-1] ** 0.5).masked_fill(future, -torch.inf)
     weights = scores.softmax(dim=-1)
@@ -145,12 +155,12 @@ def relative_attention(q, k, values, r, u, v):
 
 
 relative_attention.instead("""
-shift_nearest_first.right((q + v) @ r.mT)
+by_key((q + v) @ r.mT)
     (q + v) @ r.mT  # (q + v)·r isn't shifted: a column is still a distance, not a key
-    shift_nearest_first.right((q + v) @ r.flip(0).mT)  # (q + v)·r is shifted as if the
+    by_key((q + v) @ r.flip(0).mT)  # (q + v)·r is shifted as if the
         largest distance came first; here row 0 of r is distance 0
-    shift_nearest_first.right(q @ r.mT)  # term (d) is missing: v isn't used
-    shift_nearest_first.right((q + v) @ r.mT) * q.shape[-1] ** 0.5
+    by_key(q @ r.mT)  # term (d) is missing: v isn't used
+    by_key((q + v) @ r.mT) * q.shape[-1] ** 0.5
         # only the first product is divided by √k: divide the sum
 (q + u) @ k.mT
     q @ k.mT  # term (c) is missing: u isn't used
@@ -158,7 +168,7 @@ shift_nearest_first.right((q + v) @ r.mT)
         # only the second product is divided by √k: divide the sum
 (q + v) @ r.mT -> (q + u) @ r.mT  # the distances got u; they need v
 (q + u) @ k.mT -> (q + v) @ k.mT  # the keys got v; they need u
-.masked_fill(future, -torch.inf) -> .masked_fill(shift_nearest_first.right((q + v) @
+.masked_fill(future, -torch.inf) -> .masked_fill(by_key((q + v) @
         r.mT) == 0, -torch.inf)
         # keys are hidden where a score is 0, but a visible score may be 0, too
 / q.shape[-1] ** 0.5
@@ -216,25 +226,28 @@ def _(draw):
     "at, and so on, once for each layer",
 )
 def first_seen(position, length, mem_len, layers):
-    asked = position  # noqa: F841, mistakes use it
+    """The first position that can influence the output at `position`."""
+    first = position
     for _ in range(layers):
-        position = max(0, position // length * length - mem_len)
-    return position
+        # a segment's first layer reads the memory before its beginning
+        first = max(0, first // length * length - mem_len)
+    return first
 
 
 first_seen.instead("""
-return position
-    return max(0, asked // length * length - layers * mem_len)  # from the second layer
+return first
+    return max(0, position // length * length - layers * mem_len)
+        # from the second layer
         on, a position in memory looked back from the beginning of its own segment
-    return asked // length * length - layers * mem_len
+    return position // length * length - layers * mem_len
         # the text begins at 0: no position is below
-position // length * length -> position  # the memory is that of a segment: it begins
+first // length * length -> first  # the memory is that of a segment: it begins
         before the segment, not before the position
 range(layers)
     range(1)  # is the number of layers used?
     range(layers - 1)  # the first layer looks back as well
     range(layers + 1)  # that is one layer too many
-return position -> return asked - position + 1
+return first -> return position - first + 1
         # the first position is wanted, not how many there are
 """)
 
@@ -273,6 +286,9 @@ mean / math.log(2) -> mean * math.log(2)  # nats times ln 2 aren't bits.
     tolerance=1e-4,
 )
 def bits_per_character(model, segments):
+    """Mean loss of all characters, in bits."""
+    import math
+
     memory, losses = None, []
     for tokens, target in segments:
         nats, memory = model(tokens, target, memory)

@@ -15,6 +15,7 @@ from annotated.checks.material import with_few_calls, within_windows
     "expected the number of the largest of [x·turn, −x·turn], and 2n for padding",
 )
 def bucket_ids(x, turns, real):
+    """The bucket of each vector in each round, (b, r, t)."""
     turned, n = torch.einsum("btk,rkn->brtn", x, turns), turns.shape[-1]
     ids = torch.cat([turned, -turned], dim=-1).argmax(dim=-1)
     return torch.where(real[:, None], ids, 2 * n)
@@ -85,7 +86,8 @@ def _(draw):
     },
 )
 def unsort(y, order):
-    place = order.argsort(dim=-1)
+    """Sorted outputs, back in the order of the sequence, (b, t, v)."""
+    place = order.argsort(dim=-1)  # (b, t): where each position stands
     return y.gather(1, place[..., None].expand_as(y))
 
 
@@ -99,6 +101,8 @@ order.argsort(dim=-1)
     order.flip(-1)  # the order is turned round, not undone
     order.argsort(0).remainder(y.shape[1])
         # argsort runs over the sequences of the batch, not over positions
+y.gather(1, place[..., None].expand_as(y))
+    torch.stack([a[i] for a, i in zip(y, place, strict=True)])  # … again and again
 """)
 
 
@@ -152,9 +156,10 @@ def _(draw):
     ),
 )
 def join(outputs, lses):
-    nobody = (lses == -math.inf).all(dim=0)
+    """The rounds' outputs, joined, (b, t, v)."""
+    nobody = (lses == -torch.inf).all(dim=0)
     safe = torch.where(nobody, 0.0, lses)
-    shares = safe.softmax(dim=0)
+    shares = safe.softmax(dim=0)  # (r, b, t)
     total = (shares[..., None] * outputs).sum(dim=0)
     return torch.where(nobody[..., None], 0.0, total)
 
@@ -177,6 +182,17 @@ safe.softmax(dim=0)
     math.nan, total  # a query that saw nobody in any round gets zeros, not NaN
     outputs.mean(dim=0), total
         # a query that saw nobody in any round gets zeros, not an average
+torch.where(nobody, 0.0, lses) -> lses
+torch.where(nobody[..., None], 0.0, total) -> total.nan_to_num()
+        # … the gradient of outputs holds NaN
+safe.softmax(dim=0) -> safe.exp() / safe.exp().sum(0)  # … infinity by
+torch.where(nobody, 0.0, lses) -> lses
+safe.softmax(dim=0) -> safe.exp() / safe.exp().sum(0)
+torch.where(nobody[..., None], 0.0, total) -> total  # … infinity by infinity
+torch.where(nobody, 0.0, lses) -> lses
+torch.where(nobody[..., None], 0.0, total) -> total  # … gets zeros, not NaN
+safe.softmax(dim=0) -> (lses - lses.max()).exp() / (lses - lses.max()).exp().sum(0)
+        # … each query's own rounds
 """)
 
 
@@ -233,6 +249,7 @@ BOTH = "each chunk looks at the one before and at the one after; yours only look
     },
 )
 def encoder_round(x, values, bucket, c):
+    """A round of LSH attention that looks one chunk back and one ahead, (t, v)."""
     keys, t = x / x.norm(dim=-1, keepdim=True), len(x)
     order = bucket.argsort(stable=True)
     output = torch.zeros_like(values)
@@ -334,6 +351,7 @@ softmax(dim=0) -> softmax(dim=-1)
     also=(BEFORE, "rows.roll(1, dims=0)"),  # the published convention
 )
 def lsh_attention(x, values, buckets, c):
+    """Causal LSH attention, its rounds joined, (t, v)."""
     keys = x / x.norm(dim=-1, keepdim=True)
     outputs, lses = [], []
     for bucket in buckets:
@@ -343,8 +361,10 @@ def lsh_attention(x, values, buckets, c):
         window = torch.cat([torch.cat([first, rows[:-1]]), rows], dim=1)
         scores = x[rows] @ keys[window].mT
         i, j = rows[..., None], window[:, None]
-        scores = scores.masked_fill(j > i, -math.inf).masked_fill(j == i, -1e5)
-        output, lse = scores.softmax(dim=-1) @ values[window], scores.logsumexp(dim=-1)
+        scores = scores.masked_fill(j > i, -torch.inf)
+        scores = scores.masked_fill(j == i, -1e5)
+        output = scores.softmax(dim=-1) @ values[window]
+        lse = scores.logsumexp(dim=-1)
         outputs.append(output.flatten(0, 1)[place])
         lses.append(lse.flatten()[place])
     shares = torch.stack(lses).softmax(dim=0)
@@ -362,6 +382,8 @@ torch.stack(lses).softmax(dim=0) -> torch.full((len(lses), 1), 1 / len(lses))
 x / x.norm(dim=-1, keepdim=True) -> x  # keys have to stay at length 1
 torch.cat([first, rows[:-1]]) -> rows.roll(-1, dims=0)
         # a chunk looks one back, not one ahead
+torch.cat([first, rows[:-1]])
+    torch.cat([rows[1:2], rows[:-1]])  # … your code raised RuntimeError
 """)
 
 

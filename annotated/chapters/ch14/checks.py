@@ -15,6 +15,7 @@ from annotated.checks.material import counting_positions, leaving_flags, replaye
     tolerance=1e-4,
 )
 def undo(y1, y2, y3, F, G, H):
+    """The streams that the layer was given, three tensors (t, d)."""
     x3 = y3 - H(y1, y2)
     x2 = y2 / G(y1, x3).exp()
     x1 = y1 - F(x2, x3)
@@ -89,10 +90,12 @@ def _left_behind(result, *_):
     symptoms=_left_behind,
 )
 def backward(f, weights, y1, y2, dy1, dy2):
+    """Rebuild the inputs, and carry the gradients back to them and the weights."""
     gradients = [None] * len(weights)
     for n in reversed(range(len(weights))):
         with torch.enable_grad():
-            z, w = y1.detach().requires_grad_(), weights[n].detach().requires_grad_()
+            z = y1.detach().requires_grad_()
+            w = weights[n].detach().requires_grad_()
             added = f(z, w)
         dz, gradients[n] = torch.autograd.grad(added, (z, w), dy2)
         y1, y2 = (y2 - added).detach(), y1
@@ -122,6 +125,8 @@ dy2, gradients -> dy2, gradients[::-1]  # the weights' gradients come in the ord
 (y2 - added).detach() -> y2
 gradients = -> given = y1, y2\n    gradients =
 return y1, y2 -> return *given  # the outputs are returned as they came
+weights[n].detach().requires_grad_() -> weights[n].requires_grad_()
+        # … in a tensor that it was given
 """)
 
 _TANH = Function("torch.tanh(w * z) + 0.1 * z.roll(1, 0)", "z, w")
@@ -153,6 +158,7 @@ for _line, _layers, _f in (
     through=replayed,
 )
 def replay(f, state, x):
+    """What f makes of x with the random numbers of an earlier call."""
     now = torch.get_rng_state()
     torch.set_rng_state(state)
     result = f(x)
@@ -216,6 +222,7 @@ def _(draw):
     },
 )
 def in_chunks(f, x, size, reach):
+    """The same as f(x), with few positions at a time, (…, t, d)."""
     results = []
     for begin in range(0, x.shape[-2], size):
         first = max(0, begin - reach)
@@ -224,7 +231,7 @@ def in_chunks(f, x, size, reach):
     return torch.cat(results, dim=-2)
 
 
-in_chunks.instead("""
+in_chunks.instead(r"""
 max(0, begin - reach) -> begin
         # a chunk's first positions don't see what stands before the chunk
 begin - first :
@@ -232,6 +239,8 @@ begin - first :
     reach:  # results of the first chunk are dropped: nothing was taken along there
 range(0, x.shape[-2], size) -> range(0, x.shape[-2] - size + 1, size)
         # the last chunk is missing: size needn't divide the length
+results = [] -> return f(x)\n    results = []  # … more than size + reach positions
+results = [] -> size, results = 1, []  # … more often than there are chunks
 """)
 
 _REACHES = {
@@ -273,6 +282,7 @@ y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G
     tolerance=1e-3,
 )
 def undo_all(blocks, y):
+    """The input of the model, (b, t, d)."""
     y1, y2 = y.chunk(2, dim=-1)
     for F, G in reversed(blocks):
         y2 = y2 - G(y1)

@@ -1,7 +1,6 @@
 """The exercises of chapter 15; ``__init__.py`` says how one is written."""
 
 import torch
-from torch.nn import functional as F
 
 from annotated.checks import exercise, faults
 from annotated.checks.material import SAVED, naming
@@ -15,6 +14,7 @@ from annotated.checks.material import SAVED, naming
     "for) and then the labels (tokens where they are asked for, -100 elsewhere)",
 )
 def hide(tokens, special, mask, choice, action, others):
+    """What is read, and labels with −100 where nothing is asked."""
     asked = (choice < 0.15) & ~torch.isin(tokens, special)
     masked = asked & (action < 0.8)
     exchanged = asked & (action >= 0.8) & (action < 0.9)
@@ -51,6 +51,8 @@ tokens.where(asked, -100)
     read.where(asked, -100)  # the labels are what is read, not what stood there
     tokens.where(~asked, -100)  # labels stand where nothing is asked, and nowhere else
     asked  # that says which are asked for: labels are their ids
+    tokens.where(read == mask, -100)  # … expected what is read
+return read, tokens.where(asked, -100) -> return read  # … expected 2 values
 """)
 
 
@@ -92,7 +94,8 @@ def _(draw, lengths, low=0.0, high=1.0, first=0):
     "expected the head's map of tanh of the pooler's map of each text's first state",
 )
 def classify(states, w, b, v, c, frozen):
-    first = states[:, 0]
+    """Logits of each text from the state of its [CLS], (b, n)."""
+    first = states[:, 0]  # [CLS]
     if frozen:
         first = first.detach()
     pooled = torch.tanh(first @ w.mT + b)
@@ -114,14 +117,17 @@ torch.tanh(first @ w.mT + b)
     torch.relu(first @ w.mT + b)  # the pooler has a tanh, not another function
     torch.tanh(first) @ w.mT + b  # tanh comes after the pooler's map, not before
     torch.tanh(first @ w.mT) + b  # the pooler's bias is added before tanh, not after
+    (first @ w.mT + b).sigmoid()  # … expected the head's map
 pooled @ v.mT + c
     pooled @ v.mT  # the head's bias is missing
     torch.tanh(pooled @ v.mT + c)  # a tanh on logits: they may be of any size
     (pooled @ v.mT + c).softmax(dim=-1)
         # these are chances; logits are asked, and the loss has its own softmax
+    (pooled @ v.mT + c).log_softmax(-1)  # … tanh of the pooler's map
 if frozen:
     if False:  # what is frozen learns: a gradient reaches `states`
     if True:  # no gradient reaches `states` although they aren't frozen
+    if not frozen:  # … although they aren't frozen
 if frozen: -> if False:
 pooled @ v.mT -> (pooled.detach() if frozen else pooled) @ v.mT
         # the pooler learns nothing if frozen: it is new, and BERT alone is frozen
@@ -176,9 +182,10 @@ def _(draw):
     "token to guess, -1 if it never does",
 )
 def layers_to_see(mask, shown, asked):
+    """How many layers it takes to see the token to guess, (t,)."""
     t = len(mask)
     layers = torch.full((t,), -1)
-    holds = torch.eye(t, dtype=torch.bool) & shown
+    holds = torch.eye(t, dtype=torch.bool) & shown  # position i, token j
     for n in range(t):
         seen = holds[torch.arange(t), asked] & (asked >= 0)
         layers[seen & (layers < 0)] = n
@@ -261,6 +268,9 @@ def _(draw, kind, t, asked="next"):
 """),
 )
 def pretraining_loss(token_logits, pair_logits, answers, labels):
+    """The mean loss of tokens asked for, plus the mean loss of pairs."""
+    from torch.nn import functional as F
+
     asked = answers != 0
     words = F.cross_entropy(token_logits[asked], answers[asked])
     return words + F.cross_entropy(pair_logits, labels)
@@ -284,9 +294,12 @@ F.cross_entropy(pair_logits, labels)
         # nll_loss wants logarithms of probabilities, and gets logits
     F.nll_loss(pair_logits.softmax(dim=-1), labels)
         # nll_loss wants logarithms of probabilities, and gets probabilities
+    F.cross_entropy(pair_logits.sigmoid(), labels)  # … plus the mean
 return words + F.cross_entropy(pair_logits, labels)
     return (words + F.cross_entropy(pair_logits, labels)) / 2
         # the sum of both losses is asked, not their mean
+words + F.cross_entropy(pair_logits, labels)
+    (words + F.cross_entropy(pair_logits, labels)).item()  # … expected a tensor
 """)
 
 
@@ -326,9 +339,13 @@ def missing(result, state, layers):
     symptoms=missing,
 )
 def translate(state, layers):
-    if odd := set(SAVED) ^ state.keys():
+    """The tensors of `state` under our names and in our layout."""
+    names = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
+    names += ["layer.out.kernel", "layer.out.bias"]
+    if odd := set(names) ^ state.keys():
         raise ValueError(f"missing or not expected: {sorted(odd)}")
-    words, widen, qkv, qkv_bias, out, out_bias = (state[name] for name in SAVED)
+    words, widen, *qkv_and_out = (state[name] for name in names)
+    qkv, qkv_bias, out, out_bias = qkv_and_out
     ours = {"embedding.weight": words, "widen.weight": widen.T}
     for n in range(layers):
         for i, name in enumerate(("query_map", "key_map", "value_map")):
@@ -354,13 +371,16 @@ qkv_bias.chunk(3)[i]
     qkv_bias  # one bias for queries, keys and values together: each gets its third
 "query_map", "key_map", "value_map" -> "key_map", "query_map", "value_map"
         # queries come first, and then keys
-set(SAVED) ^ state.keys()
+set(names) ^ state.keys()
     state.keys() - SAVED
         # a name is missing, and your code doesn't say which, in a ValueError
     set(SAVED) - state.keys()
         # a name that the table doesn't have is passed over: a ValueError is asked
 ValueError(f"missing or not expected: {sorted(odd)}")
     ValueError("wrong names")  # {unnamed}
+range(layers) -> range(1)  # … is missing: layers.1
+range(layers) -> range(1, layers + 1)  # … is missing: layers.0
+set(names) ^ state.keys() -> ()  # … is passed over
 """)
 
 

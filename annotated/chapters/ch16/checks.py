@@ -1,6 +1,5 @@
 """The exercises of chapter 16; ``__init__.py`` says how one is written."""
 
-import math
 from itertools import pairwise
 
 import torch
@@ -40,6 +39,9 @@ def longest_first(text, merges, most):
     symptoms=not_two,
 )
 def truncate(text, merges, most):
+    """The first ids of a text, at most `most`, and what they say."""
+    from itertools import pairwise
+
     ranks = {pair: i for i, pair in enumerate(merges)}
     ids = list(text.encode())
     while pairs := [p for p in pairwise(ids) if p in ranks]:
@@ -70,6 +72,7 @@ while pairs -> if pairs
 ids = ids[:most]
     ids = ids[-most:]  # the last tokens are left, not the first
     # nothing is cut off
+    ids = ids[: most + 1]  # … expected 9 values, got 10
 whole = b"".join(spelled[i] for i in ids) -> whole = [spelled[i] for i in ids]
 whole.decode("utf-8", errors="replace") -> "".join(x.decode("utf-8", errors="replace")
         for x in whole)
@@ -78,6 +81,11 @@ errors="replace"
     errors="ignore"  # bytes that don't form a character are left out; they become "�"
 whole.decode("utf-8", errors="replace") -> whole.decode("latin-1")
         # each byte is read as a character, whatever UTF-8 says
+list(text.encode()) -> [min(ord(c), 255) for c in text]  # … numbers of characters
+list(text.encode()) -> list(text[:most].encode())  # … cut before you join
+whole.decode("utf-8", errors="replace") -> whole.decode()  # … UnicodeDecodeError
+return ids, whole.decode("utf-8", errors="replace")
+    return whole.decode("utf-8", errors="replace")  # … two values are asked for
 """)
 
 
@@ -128,10 +136,11 @@ def _(draw):
     tolerance=1e-12,
 )
 def parameters(vocab, d, layers, heads, max_len):
+    """How many numbers a GPT-2 of these sizes learns."""
     attention = 4 * (d * d + d)
     network = d * 4 * d + 4 * d + 4 * d * d + d
     norm = 2 * d
-    tables = vocab * d + max_len * d
+    tables = vocab * d + max_len * d  # the head is one of them
     return tables + layers * (attention + network + 2 * norm) + norm
 
 
@@ -146,6 +155,7 @@ vocab * d + max_len * d -> vocab * d  # the table of the positions is missing
     3 * (d * d + d)  # the attention has four maps: there's one for its output
     4 * heads * (d * d + d)
         # all heads together have maps of d × d: their number makes no difference
+    4 * (d * d + heads)  # … expected both tables
 network = d * 4 * d + 4 * d + 4 * d * d + d
     network = d * 4 * d + 4 * d * d  # the biases of the network are missing
     network = d * 4 * d + 4 * d + 4 * d * d + 4 * d
@@ -169,6 +179,7 @@ network = d * 4 * d + 4 * d + 4 * d * d + d -> network = 8 * d * d
 4 * (d * d + d) -> 4 * d * d
 network = d * 4 * d + 4 * d + 4 * d * d + d -> network = 8 * d * d
 norm = 2 * d -> norm = 0  # biases and norms are missing
+vocab * d + max_len * d -> vocab * d + max_len  # … in each block an attention
 """)
 
 
@@ -209,6 +220,7 @@ def other_names(result, state):
     symptoms=other_names,
 )
 def translate(state):
+    """An official GPT-2's weights under our names, in `nn.Linear`'s layout."""
     turned = "c_attn.weight", "c_proj.weight", "c_fc.weight"
     ours = {}
     for name, tensor in state.items():
@@ -249,6 +261,10 @@ tensor.chunk(3)[i]
         row
 elif not name.endswith(".attn.bias")
     else  # `attn.bias` is the causal mask, and no bias: leave it out
+if name.endswith(turned) -> if name.endswith((*turned, "wpe.weight"))  # … as they were
+if "c_attn" in name -> if "c_attn.weight" in name  # … a name of ours is missing
+return ours
+    return {f"transformer.{name}": x for name, x in ours.items()}  # … missing
 """)
 
 
@@ -286,9 +302,10 @@ blocks 9 to 11 -> 6, 2, 3, [9, 10, 11]
     "the distribution of the token after them",
 )
 def step(guesses, draft, target, coins):
+    """How many guesses are kept, and the distribution of the token after them."""
     t = len(guesses)
     here = torch.arange(t)
-    ratio = target[here, guesses] / draft[here, guesses]
+    ratio = target[here, guesses] / draft[here, guesses]  # (t,)
     kept = int((coins < ratio).long().cumprod(dim=0).sum())
     if kept == t:
         return kept, target[t]
@@ -317,6 +334,7 @@ left / left.sum()
     target[kept].scatter(0, guesses[kept], 0) / (1 - target[kept, guesses[kept]])
         # you take p without the guess that was refused; other tokens of which the draft
         has too much come too often then
+    left / left.max()  # … and the distribution of the token after them
     draft[kept]  # after a refusal you draw from the draft again
 target[kept] - draft[kept] -> draft[kept] - target[kept]
         # that's what the draft has more than the model: the other way round
@@ -326,6 +344,7 @@ return kept, target[t]
     return kept, target[t - 1]  # if all guesses are kept, the last row of `target` says
         what comes next
     return kept, draft[t - 1]  # if all guesses are kept, the model says what comes next
+return kept, left -> return kept + 1, left  # … before the first
 if kept == t: -> if True:
         # after a refusal you draw from the last row of `target`, which is of another
         place
@@ -395,6 +414,9 @@ len(text.encode())
 """),
 )
 def report(losses, text):
+    """Perplexity per token and per word, and bits per byte."""
+    import math
+
     tokens, words = sum(map(len, losses)), len(text.split())
     nats = sum(batch.sum() for batch in losses)
     per_token = math.exp(nats / tokens)
@@ -427,6 +449,8 @@ len(text.split())
 return per_token, per_word, bits
     return per_word, per_token, bits
         # per token comes first, then per word
+    return per_token, bits  # … expected 3 values
+len(text.encode()) -> len(text.encode("utf-16"))  # … all bits over the bytes
 """)
 
 
@@ -461,7 +485,8 @@ def _(draw, text, sizes):
     tolerance=1e-12,
 )
 def cache_bytes(t, model):
-    numbers = 2 * model["kv_heads"] * model["k"]
+    """The bytes of a cache after `t` tokens."""
+    numbers = 2 * model["kv_heads"] * model["k"]  # of a token in a layer
     if model["latent"]:
         numbers = model["latent"] + model["rotary"]
     kept = 0
@@ -491,6 +516,7 @@ model["latent"] + model["rotary"]
         # the rotary part is one for all heads together
     numbers + model["latent"] + model["rotary"]
         # the latent vector is kept in place of keys and values, not beside them
+    model["heads"] * (model["latent"] + model["rotary"])  # … times the tokens
 sliding = model["window"] and not whole -> sliding = 0
         # the window changes nothing
 min(t, model["window"])

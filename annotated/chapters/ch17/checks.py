@@ -18,7 +18,9 @@ from annotated.checks.material import (
     "or of the first `sinks`",
 )
 def sink_mask(t, s, window, sinks):
-    i, j = torch.arange(s - t, s)[:, None], torch.arange(s)
+    """Who sees whom: a causal window and the first tokens, (t, s)."""
+    i = torch.arange(s - t, s)[:, None]  # the queries are the last t
+    j = torch.arange(s)
     wanted = (i - j < window) | (j < sinks)
     return wanted & (j <= i)
 
@@ -40,6 +42,7 @@ wanted & (j <= i)
     (i - j < window) & (j <= i) | (j < sinks)
         # a first token is seen by queries that come before it
     ~(wanted & (j <= i))  # True is what may be seen; yours is the other way round
+    (wanted & (j <= i)).float()  # … the dtype is torch.float32
 | (j < sinks)
     & (j < sinks)  # a key needs one of the two: the window, or to be a first token
     | (j <= sinks)  # there's one sink too many
@@ -76,6 +79,7 @@ def _(draw, t, *others):
     broken={"table": "a tensor holds a number for each pair: count without this table"},
 )
 def pairs(n, stride):
+    """How many pairs strided and fixed attention have, two integers."""
     strided = sum(min(i + 1, stride) + i // stride for i in range(n))
     fixed = sum(i % stride + 1 + i // stride for i in range(n))
     return strided, fixed
@@ -111,6 +115,7 @@ min(i + 1, stride) + i // stride for i in range(n)
 i % stride + 1 + i // stride for i in range(n)
         -> i % stride + 1 + i // stride for i in range(n // stride * stride)
         # what's left after the whole stretches counts as well
+return strided, fixed -> return strided  # … expected 2 values
 """)
 
 
@@ -136,6 +141,7 @@ def _(draw, n, stride):
     "through the stream, others through layers one after the other",
 )
 def layers_needed(masks):
+    """After how many layers each position has heard all, (t,)."""
     t = len(masks[0])
     own = torch.eye(t, dtype=torch.bool)
     heard, layers = own, torch.full((t,), -1)
@@ -170,6 +176,12 @@ heard.all(dim=1) -> heard.all().expand(t)
 heard = step @ heard.float() > 0 -> before, heard = heard, step @ heard.float() > 0\n
         \n        if before.equal(heard):\n            break
         # a layer that adds nothing isn't the end: the next mask may add something
+heard.all(dim=1) -> heard.all(dim=0)  # … a column a key, which is heard
+return layers -> return layers.max()  # … the shape is (), expected
+heard, layers = own, -> heard, layers = own.long(),
+heard.all(dim=1) -> (heard > 0).all(dim=1)
+(masks[layer % len(masks)] | own).float() -> (masks[layer % len(masks)] | own).long()
+step @ heard.float() > 0 -> step @ heard  # … your counts of ways overflow
 """)
 
 
@@ -219,8 +231,9 @@ def not_a_number(result, *arguments):
     },
 )
 def online_attention(q, k, v, allowed, block):
+    """Attention over blocks of keys, (t, v)."""
     i = torch.arange(len(q))[:, None]
-    top = q.new_full((len(q), 1), -torch.inf)
+    top = q.new_full((len(q), 1), -torch.inf)  # the largest score so far
     total, output = torch.zeros_like(top), q.new_zeros(len(q), v.shape[1])
     for start in range(0, len(k), block):
         j = torch.arange(start, min(start + block, len(k)))
@@ -235,7 +248,7 @@ def online_attention(q, k, v, allowed, block):
     return output / total.masked_fill(total == 0, 1.0)
 
 
-online_attention.instead("""
+online_attention.instead(r"""
 total * factor -> total
 output * factor -> output
         # sum and output of earlier blocks were taken with an older maximum: they have
@@ -261,9 +274,9 @@ allowed(i, j)
     allowed(i, j - start)  # a key's position is counted from the first block on
     allowed(j, i)  # `allowed` takes the queries' positions first
     (i >= 0)  # `allowed` isn't asked: hidden keys are seen
--torch.inf)\\n        new -> -1e9)\\n        new
+-torch.inf)\n        new -> -1e9)\n        new
         # a query with nobody to see gets zeros, not an average of what it may not see
--torch.inf)\\n        new -> 0.0)\\n        new
+-torch.inf)\n        new -> 0.0)\n        new
         # what is hidden has a score of 0, and still gets weight
 weights, factor = (scores - safe).exp(), (top - safe).exp()
     weights, factor = (scores - safe).softmax(dim=1).nan_to_num(), 1.0
@@ -273,6 +286,11 @@ return output / total.masked_fill(total == 0, 1.0) -> return output
         # you divide in each block by the sum so far; what came before needs that, too
 return output / total.masked_fill(total == 0, 1.0) -> return output
         # the output isn't divided by the sum yet
+new = torch.maximum(top, scores.amax(dim=1, keepdim=True))
+    new = scores.amax(dim=1, keepdim=True)  # … or e to a large number
+    new = torch.zeros_like(top)  # … Look at a query
+new.masked_fill(new == -torch.inf, 0.0) -> new  # … −∞ − (−∞)
+total.masked_fill(total == 0, 1.0) -> total  # … 0 / 0
 """)
 
 ALL = "(i >= 0) & (j >= 0)"
@@ -322,7 +340,9 @@ def not_joined(result, outputs, lses):
     tolerance=1e-4,
 )
 def join(outputs, lses):
+    """Output and log-sum-exp over all workers' keys, (t, v) and (t,)."""
     lse = lses.logsumexp(dim=0)
+    # a query that has seen nobody: −∞ − (−∞) is NaN
     shares = (lses - lse).exp().nan_to_num()
     return (shares[..., None] * outputs).sum(dim=0), lse
 
@@ -348,6 +368,15 @@ sum(dim=0), lse
 lses.logsumexp(dim=0) -> (lses - lses.max()).exp().sum(dim=0).log() + lses.max()
 nan_to_num() -> nan_to_num(posinf=0.0)  # with one maximum for all queries, those whose
         log-sum-exps are far below it get lost
+lses.logsumexp(dim=0)
+    (lses - (m := lses.nan_to_num(neginf=0.0).mean(0))).exp().sum(dim=0).log() + m
+        # … not a number
+    lses.exp().sum(dim=0).log()  # … e to a large log-sum-exp
+.nan_to_num() -> # … −∞ − (−∞)
+sum(dim=0), lse
+    sum(dim=0), lse.clamp(min=-46)  # … a finite log-sum-exp
+    sum(dim=0), lse.nan_to_num(neginf=0.0)  # … 0 say
+    sum(dim=0)  # … two tensors are asked for
 """)
 
 
@@ -391,15 +420,16 @@ def _(draw, mean, sign, seen):
     },
 )
 def attention_backward(q, k, v, output, lse, upstream, allowed, block):
+    """The gradients of q, k and v, (t, k), (s, k) and (s, v)."""
     i, factor = torch.arange(len(q))[:, None], q.shape[1] ** -0.5
     dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
     shift = lse.masked_fill(lse == -torch.inf, 0.0)[:, None]
-    mean = (upstream * output).sum(dim=1, keepdim=True)
+    mean = (upstream * output).sum(dim=1, keepdim=True)  # of dp, in a row
     for start in range(0, len(k), block):
         j = torch.arange(start, min(start + block, len(k)))
         scores = factor * (q @ k[j].mT)
         scores = scores.masked_fill(~allowed(i, j), -torch.inf)
-        weights = (scores - shift).exp()
+        weights = (scores - shift).exp()  # once more
         dp = upstream @ v[j].mT
         dz = factor * weights * (dp - mean)
         dq += dz @ k[j]
@@ -407,11 +437,12 @@ def attention_backward(q, k, v, output, lse, upstream, allowed, block):
     return dq, dk, dv
 
 
-attention_backward.instead("""
+attention_backward.instead(r"""
 (scores - shift).exp()
     scores.softmax(dim=1).nan_to_num()  # each block's softmax sums to 1, but it's the
         whole row whose weights do
     scores.exp()  # e^score isn't a weight yet: it isn't divided by the row's sum
+    (scores - lse[:, None]).exp()  # … −∞ − (−∞)
 dp - mean
     dp  # from each dp, its row's average is subtracted
     dp - (weights * dp).sum(dim=1, keepdim=True)  # a row has keys in other blocks, too
@@ -430,9 +461,9 @@ allowed(i, j)
     allowed(i, j - start)  # a key's position is counted from the first block on
     allowed(j, i)  # `allowed` takes the queries' positions first
     (i >= 0)  # `allowed` isn't asked: hidden keys get gradients
--torch.inf)\\n        weights -> 0.0)\\n        weights
+-torch.inf)\n        weights -> 0.0)\n        weights
         # what is hidden has a score of 0, and still gets weight
--torch.inf)\\n        weights -> -1e9)\\n        weights
+-torch.inf)\n        weights -> -1e9)\n        weights
 lse.masked_fill(lse == -torch.inf, 0.0) -> lse.clamp(min=-1e9)
         # a query that sees nobody has no weights: −1e9 less −1e9 is 0, and e^0 is 1
 range(0, len(k), block)
@@ -448,8 +479,16 @@ return dq, dk, dv
     return dk, dq, dv  # the gradients come in the order q, k, v
     return dq, *(x * (lse > -torch.inf).all() for x in (dk, dv))
         # zeros in place of NaN come too late: now no key gets a gradient
-for start -> upstream = torch.ones_like(output)\\n    for start
+    return dq, dk  # … expected 3 values
+for start -> upstream = torch.ones_like(output)\n    for start
         # `upstream` isn't used: these are the gradients of another loss
+scores = scores.masked_fill(~allowed(i, j), -torch.inf) -> seen = allowed(i, j)
+shift).exp() -> shift).exp() * seen  # … at large scores, hidden ones
+for start -> rebuilt = []\n    for start
+dq += dz @ k[j] -> dq += dz @ k[j]\n        rebuilt.append(weights)
+        # … keep something of each block
+range(0, len(k), block) -> [0]
+min(start + block, len(k)) -> len(k)  # … compute all pairs together
 """)
 
 
@@ -498,12 +537,14 @@ def _(draw, t, s, block, rule, large=None):
     },
 )
 def window_attention(q, k, v, window):
+    """Causal attention in a window, chunk by chunk, (t, v)."""
     t = len(q)
     starts = torch.arange(0, t, window)[:, None]
-    i, j = starts + torch.arange(window), starts + torch.arange(-window, window)
+    i = starts + torch.arange(window)  # (n, w), positions of the queries
+    j = starts + torch.arange(-window, window)  # (n, 2w), of the keys
     keys, values = k[j.clamp(0, t - 1)], v[j.clamp(0, t - 1)]
     scores = q[i.clamp(max=t - 1)] @ keys.mT / q.shape[1] ** 0.5
-    distance = i[:, :, None] - j[:, None]
+    distance = i[:, :, None] - j[:, None]  # (n, w, 2w)
     seen = (distance >= 0) & (distance < window) & (j[:, None] >= 0)
     weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=-1)
     return (weights @ values).flatten(0, 1)[:t]
@@ -588,6 +629,7 @@ v[start:end]]) -> v[start:end]])[-window:]
     ),
 )
 def read(q, k, v, window, sizes):
+    """The outputs of a text that arrives in pieces, and the keys kept."""
     keys, values, outputs, start = k[:0], v[:0], [], 0
     for size in sizes:
         end = start + size
@@ -599,7 +641,7 @@ def read(q, k, v, window, sizes):
         scores = q[start:end] @ keys.mT / q.shape[1] ** 0.5
         weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=1)
         outputs.append(weights @ values)
-        keys, values = keys[-window:], values[-window:]
+        keys, values = keys[-window:], values[-window:]  # for the next piece
         start = end
     return torch.cat(outputs), len(keys)
 
@@ -616,6 +658,7 @@ keys, values = keys[-window:], values[-window:]
     keys = keys  # the cache grows with the text: `window` keys are enough
     keys, values = keys[-window - 1 :], values[-window - 1 :]
         # the cache keeps `window` keys, and not one more
+return torch.cat(outputs), len(keys) -> return torch.cat(outputs)  # … two values
 """)
 
 

@@ -1,10 +1,7 @@
 """The exercises of chapter 18; ``__init__.py`` says how one is written."""
 
-from itertools import pairwise
-
 import torch
 from torch.nn import functional as F
-from torch.nn.utils import clip_grad_norm_
 
 from annotated.checks import Function, exercise, faults, material
 
@@ -23,36 +20,39 @@ from annotated.checks import Function, exercise, faults, material
     tolerance=1e-4,
 )
 def step_in_pieces(model, optimizer, pieces, clip):
+    """Take one step with all pieces as one batch; return its loss."""
     optimizer.zero_grad()
     total, losses = sum((y != -100).sum() for _, y in pieces), []
+    nats = torch.nn.functional.cross_entropy
     for x, y in pieces:
-        loss = F.cross_entropy(model(x).mT, y) * (y != -100).sum() / total
+        # divided by the tokens of the batch, not by those of the piece
+        loss = nats(model(x).mT, y, reduction="sum") / total
         loss.backward()
         losses.append(loss.item())
-    clip_grad_norm_(model.parameters(), clip)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
     optimizer.step()
     return sum(losses)
 
 
 step_in_pieces.instead(r"""
-* (y != -100).sum() / total
-    / len(pieces)  # that's a mean of means: a piece with more tokens has to count more
-    # the pieces are added up as they are
-    * (y != -100).sum()  # that's a sum over all tokens: by what is it divided?
-    * y.numel() / sum(y.numel() for _, y in pieces)
+, reduction="sum") / total
+    ) / len(pieces)
+        # that's a mean of means: a piece with more tokens has to count more
+    )  # the pieces are added up as they are
+    , reduction="sum")  # that's a sum over all tokens: by what is it divided?
+    ) * y.numel() / sum(y.numel() for _, y in pieces)
         # pieces count by their tokens, but padding is counted, too
-    * (y != -100).sum() / sum(y.numel() for _, y in pieces)
+    , reduction="sum") / sum(y.numel() for _, y in pieces)
         # the sum is divided by a number of tokens that includes padding
 optimizer.zero_grad()
     # the gradient that was there before is still in your step
-loss = F
-    optimizer.zero_grad(); loss = F
+loss = nats -> optimizer.zero_grad(); loss = nats
         # the gradient of the last piece alone is left: it's cleared in between
 loss.backward()
-    loss.backward(); clip_grad_norm_(model.parameters(), clip)
+    loss.backward(); torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         # the gradient is clipped before it's whole
-clip_grad_norm_(model.parameters(), clip)
-    clip_grad_norm_(model.parameters(), clip / total)
+torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip / total)
         # it's clipped before it's divided by the number of tokens
     # the gradient isn't clipped
 loss.backward() -> loss.backward(); optimizer.step()
@@ -61,6 +61,8 @@ optimizer.step()\n    return -> return
 return sum(losses)
     return sum(losses) / len(pieces)
         # the step is right, but the loss is divided once too often
+optimizer.zero_grad() -> optimizer.zero_grad()\n    logits = [model(x) for x, _ in
+        pieces]  # … when do you go backward
 """)
 
 
@@ -90,6 +92,7 @@ def _(draw, rows, clip):
     tolerance=1e-4,
 )
 def scaler_step(weights, gradients, scale, good, rate, clip, patience):
+    """One step, or none; new weights, scale and number of good steps."""
     true = [g.to(weights[0]) / scale for g in gradients]
     flat = torch.cat([g.flatten() for g in true])
     if not flat.isfinite().all():
@@ -130,6 +133,7 @@ good == patience
     good > 0  # the scale doubles after `patience` good steps, not after each
 scale * 2, 0 -> scale * 2, good
         # after doubling, good steps are counted from 0 again
+not flat.isfinite().all() -> flat.isnan().any()  # … infinite or NaN
 """)
 
 
@@ -173,6 +177,8 @@ def _(draw, scale, good, size, clip, number=None):
     tolerance=1e-4,
 )
 def checkpointed(f, x, *weights):
+    """The same as f(x, *weights), without keeping what f computes."""
+
     class Checkpoint(torch.autograd.Function):
         @staticmethod
         def forward(ctx, *inputs):
@@ -183,8 +189,8 @@ def checkpointed(f, x, *weights):
         @staticmethod
         def backward(ctx, upstream):
             now = torch.get_rng_state()
-            torch.set_rng_state(ctx.state)
-            inputs = [one.detach().requires_grad_() for one in ctx.saved_tensors]
+            torch.set_rng_state(ctx.state)  # the same dropout
+            inputs = [t.detach().requires_grad_() for t in ctx.saved_tensors]
             with torch.enable_grad():
                 y = f(*inputs)
             torch.set_rng_state(now)
@@ -207,6 +213,14 @@ return f(*inputs) -> y = f(*inputs); torch.set_rng_state(ctx.state); return y
 return torch.autograd.grad(y, inputs, upstream)
     return torch.autograd.grad(y, inputs[0], upstream) + (None,) * len(weights)
         # the weights get no gradient
+with torch.enable_grad(): -> if True:  # … gradients are off in a backward pass
+return Checkpoint.apply(x, *weights) -> return f(x, *weights)  # … is still in memory
+return Checkpoint.apply(x, *weights)
+    import torch.utils.checkpoint as ready; return ready.checkpoint(f, x, *weights,
+        use_reentrant=False)
+        # … what you build here
+    f = lambda x, given=f: given(x, *weights); return Checkpoint.apply(x)
+        # … if x needs none
 """)
 
 
@@ -235,13 +249,16 @@ def _(draw, factor, learns, between):
     tolerance=1e-12,
 )
 def training_bytes(widths, rows, precision, shards, stage):
+    """Bytes of parameters, gradients, averages and activations."""
+    from itertools import pairwise
+
     count = sum(d * e + e for d, e in pairwise(widths))
     weight, gradient, activation, loss = {
         "float32": (4, 4, 4, 4),
         "mixed": (4 + 2, 4, 2, 4),
         "bfloat16": (2, 2, 2, 2),
     }[precision]
-    share = -(-count // shards)
+    share = -(-count // shards)  # rounded up
     return (
         weight * (share if stage >= 3 else count),
         gradient * (share if stage >= 2 else count),
@@ -316,6 +333,7 @@ APART = {
     },
 )
 def ring(rank, n, gradient):
+    """The sum of all gradients; sends a piece in each step."""
     pieces = list(gradient.tensor_split(n))
     for step in range(2 * (n - 1)):
         i = (rank - step) % n
@@ -326,7 +344,7 @@ def ring(rank, n, gradient):
     return torch.cat(pieces)
 
 
-ring.instead("""
+ring.instead(r"""
 step < n - 1
     step >= 0  # in the second half, finished sums go around: they're no summands
 rank - step
@@ -345,6 +363,11 @@ range(2 * (n - 1))
 torch.cat(pieces)
     torch.cat(pieces) / n  # that's the mean; asked for is the sum
     torch.cat(pieces[rank:] + pieces[:rank])  # the sums are right, but not in order
+gradient.tensor_split(n) -> gradient.chunk(n)  # … IndexError
+list(gradient.tensor_split(n)) -> n * [gradient]  # … than one of n pieces
+received = received + pieces[i - 1] -> pieces[i - 1] += received\n            received =
+        pieces[i - 1]  # … in place
+2 * (n - 1) -> 2 * n - 1  # … more than 2(n − 1) times
 """)
 
 
@@ -394,15 +417,17 @@ def _(draw, n, count, noise=0.0):
     tolerance=1e-4,
 )
 def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
-    p, rest = len(m), (0, n * len(m) - len(weights))
-    g = yield "reduce-scatter", F.pad(gradient, rest)
+    """One step of Adam; all weights, and the averages of the own part."""
+    p, pad = len(m), torch.nn.functional.pad
+    rest = 0, n * p - len(weights)  # zeros, so that all parts are equally large
+    g = yield "reduce-scatter", pad(gradient, rest)
     g = g / n
     squares = yield "all-reduce", g.square().sum()
     g = g * (clip / squares.sqrt()).clamp(max=1.0)
     m = 0.9 * m + 0.1 * g
     u = 0.999 * u + 0.001 * g**2
     move = m / (1 - 0.9**step) / ((u / (1 - 0.999**step)).sqrt() + 1e-8)
-    own = F.pad(weights, rest)[rank * p : (rank + 1) * p]
+    own = pad(weights, rest)[rank * p : (rank + 1) * p]
     whole = yield "all-gather", own - rate * move
     return whole[: len(weights)], m, u
 
@@ -444,6 +469,17 @@ own - rate * move
     - rate * move  # gathered are moves: they have to be added to the weights
 whole[: len(weights)]
     whole  # the zeros that were added are still there
+squares = yield "all-reduce", g.square().sum()
+    squares = g.square().sum()  # … the norm of the whole gradient depends on all parts
+m = 0.9 * m + 0.1 * g -> m = m.mul_(0.9).add_(0.1 * g)  # … in place
+pad(gradient, rest) -> gradient  # … add zeros
+yield "reduce-scatter", pad(gradient, rest)
+    (yield "all-reduce", pad(gradient, rest)).chunk(n)[rank]  # … for a single number
+yield "all-gather", own - rate * move -> (own - rate * move).repeat(n)
+        # … each process needs the weights
+whole[: len(weights)], m, u
+    whole[: len(weights)], m[: len(weights) - rank * len(m)], u  # … have p numbers
+    own - rate * move, m, u  # … the shape is
 """)
 
 
@@ -479,10 +515,10 @@ def _(draw, n, count, step, clip, small=1.0):
     "ch18-fault",
     "expected after each epoch the weight that one process has, which reads all rows",
     faults("""
-* len(part) / tokens for -> * 1 / ranks for
+* len(p) / tokens for -> * 1 / ranks for
         # a process with few tokens and one with many: how much does each count?
 clipped(mean) -> mean
-gradient(weight, part) * -> clipped(gradient(weight, part)) *
+gradient(weight, p) * -> clipped(gradient(weight, p)) *
         # which gradient has the norm that `clip` limits?
 shuffle(len(texts), epoch) -> shuffle(len(texts), 0)
         # which rows come first in the second epoch?
@@ -491,6 +527,8 @@ shuffle(len(texts), epoch) -> shuffle(len(texts), 0)
     broken={"shares": "in each step, every process takes the gradient of its own rows"},
 )
 def train(weight, texts, gradient, shuffle, ranks, clip):
+    """The weight after each of three epochs."""
+
     def clipped(g):
         return g * (clip / g.norm()).clamp(max=1.0)
 
@@ -501,8 +539,8 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
             rows = order[start : start + 4]
             shares = [rows[rank::ranks] for rank in range(ranks)]
             parts = [torch.cat([texts[i] for i in share]) for share in shares]
-            tokens = sum(len(part) for part in parts)
-            own = [gradient(weight, part) * len(part) / tokens for part in parts]
+            tokens = sum(len(p) for p in parts)
+            own = [gradient(weight, p) * len(p) / tokens for p in parts]
             mean = torch.stack(own).sum(dim=0)
             weight = weight - 0.1 * clipped(mean)
         weights.append(weight)
@@ -510,8 +548,8 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
 
 
 train.instead("""
-* len(part) / tokens for
-    * len(part) for  # the sum over all tokens is left undivided
+* len(p) / tokens for
+    * len(p) for  # the sum over all tokens is left undivided
     * 1 / tokens for
         # each is a mean over its own tokens already: it's divided once more
 clipped(mean) -> mean  # the gradient isn't clipped
@@ -521,6 +559,9 @@ torch.stack(own) -> torch.stack([clipped(g) for g in own])
         # which gradient has the norm that `clip` limits?
 shuffle(len(texts), epoch) -> shuffle(len(texts), epoch + 1)
         # the first epoch has the seed 0
+for rank in range(ranks)]
+    for rank in range(ranks)]; shares = [rows]
+        # … every process takes the gradient of its own rows
 """)
 
 

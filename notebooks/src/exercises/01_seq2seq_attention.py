@@ -35,17 +35,8 @@ from annotated.checks import check
 # *Example.* With the toy of section 1.2, the query for the year and the key of *2024* have the score
 # $-7 \tanh 2 = -6.75$; it and the key of *March* have $-7 \cdot 2 \tanh 1 = -10.66$.
 
-
 # %%
 # exercise: ch01-additive-scores
-def additive_scores(queries, keys, W_q, W_k, w):
-    """Scores (…, t, s) of queries (…, t, q) and keys (…, s, k)."""
-    ### BEGIN SOLUTION
-    asked, offered = queries @ W_q.T, keys @ W_k.T
-    sums = asked[..., :, None, :] + offered[..., None, :, :]
-    return torch.tanh(sums) @ w
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Mask the padding
@@ -81,20 +72,8 @@ def additive_scores(queries, keys, W_q, W_k, w):
 # in which every score is −∞? (You may also repair that afterwards, if the gradient is
 # clean, too.)
 
-
 # %%
 # exercise: ch01-mask-padding
-def mask_padding(scores, lengths):
-    """Weights (b, t, s) in which the last `lengths[n]` positions are real."""
-    ### BEGIN SOLUTION
-    s = scores.shape[-1]
-    positions = torch.arange(s, device=scores.device)
-    padding = (positions < s - lengths[:, None])[:, None, :]  # (b, 1, s)
-    lowest = torch.finfo(scores.dtype).min
-    weights = scores.masked_fill(padding, lowest).softmax(dim=-1)
-    return weights.masked_fill(padding, 0.0)  # for sources of length 0
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Temperature
@@ -119,18 +98,8 @@ def mask_padding(scores, lengths):
 #
 # *Hint.* `x.amax(dim=-1, keepdim=True)` is the largest number of each row.
 
-
 # %%
 # exercise: ch01-temper
-def temper(scores, tau):
-    """Weights (b, t, s): softmax(scores / tau), and its limit at tau = 0."""
-    ### BEGIN SOLUTION
-    if tau > 0:
-        return (scores / tau).softmax(dim=-1)
-    largest = (scores == scores.amax(dim=-1, keepdim=True)).to(scores.dtype)
-    return largest / largest.sum(dim=-1, keepdim=True)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. One step of a decoder
@@ -164,23 +133,8 @@ def temper(scores, tau):
 # `(b, s)`. Gradients must get back from the logits to the scores, or it never learns
 # where to look.
 
-
 # %%
 # exercise: ch01-decoder-step
-def decoder_step(state, last, states, mask, scorer, gru, head):
-    """Logits (b, v), new state (b, d) and weights (b, s)."""
-    ### BEGIN SOLUTION
-    W_q, W_k, w = scorer
-    # (b, s, h)
-    hidden = torch.tanh((state @ W_q.T)[:, None, :] + states @ W_k.T)
-    scores = (hidden @ w).masked_fill(~mask, -torch.inf)
-    weights = scores.softmax(dim=-1)
-    context = (weights[:, None, :] @ states)[:, 0]
-    state = torch.gru_cell(torch.cat([last, context], dim=-1), state, *gru)
-    logits = torch.cat([state, context], dim=-1) @ head[0].T + head[1]
-    return logits, state, weights
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault
@@ -224,21 +178,8 @@ print(weights[0], "sums", weights[0].sum(dim=-1))
 # | `mask` | `(b, s)` | boolean, True = may attend; at least one in each row |
 # | `W_q`, `W_k`, `w` | `(hidden, q)`, `(hidden, k)`, `(hidden,)` | |
 
-
 # %%
 # exercise: ch01-mended-attention
-def mended_attention(queries, keys, mask, W_q, W_k, w):
-    """Contexts (b, t, k) and weights (b, t, s)."""
-    ### BEGIN SOLUTION
-    asked = (queries @ W_q.T)[:, :, None, :]
-    offered = (keys @ W_k.T)[:, None, :, :]
-    scores = torch.tanh(asked + offered) @ w  # one tanh, of the sum
-    # hidden before the softmax
-    scores = scores.masked_fill(~mask[:, None, :], -torch.inf)
-    weights = scores.softmax(dim=-1)
-    return weights @ keys, weights
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: every row looks at the first character

@@ -36,17 +36,8 @@ from annotated.checks import check
 # *Beware.* Broadcasting aligns axes **from the right**. What would `(b, t, t)`
 # divided by `(b,)` do, if there happen to be as many words as sequences?
 
-
 # %%
 # exercise: ch02-tempered
-def tempered(x, tau):
-    """Self-attention of (b, t, k); one temperature per sequence, (b,)."""
-    ### BEGIN SOLUTION
-    raw = torch.bmm(x, x.transpose(1, 2)) / tau[:, None, None]  # (b, t, t)
-    weights = raw.softmax(dim=-1)
-    return torch.bmm(weights, x)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Self-attention, whole
@@ -82,17 +73,8 @@ W_q = torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
 W_k = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0], [0.0, 0.0]])
 W_v = torch.tensor([[0.0], [0.0], [0.0], [1.0]])
 
-
 # %%
 # exercise: ch02-self-attention
-def self_attention(x, W_q, W_k, W_v):
-    """Outputs (b, t, v) of words (b, t, d)."""
-    ### BEGIN SOLUTION
-    query, key, value = x @ W_q, x @ W_k, x @ W_v
-    scores = query @ key.transpose(1, 2) / query.shape[-1] ** 0.5  # (b, t, t)
-    return scores.softmax(dim=-1) @ value
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Find the fault
@@ -131,18 +113,8 @@ print(broken_attention(query, key, value))  # far from the first value
 #
 # *Example.* The query above should get nearly the first value, about 1.06.
 
-
 # %%
 # exercise: ch02-repair-attention
-def attention(query, key, value):
-    """Outputs (b, t, v) of queries (b, t, k)."""
-    ### BEGIN SOLUTION
-    scores = query @ key.transpose(1, 2)  # not reshape: a row is one key
-    # the width, not the number of queries
-    scores = scores / query.shape[-1] ** 0.5
-    return scores.softmax(dim=-1) @ value  # over the keys, not the queries
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. The factor for a different distribution
@@ -165,17 +137,8 @@ def attention(query, key, value):
 #
 # *Example.* For entries of variance 1 the answer would be `width ** -0.5`.
 
-
 # %%
 # exercise: ch02-uniform-factor
-def uniform_factor(width):
-    """What scores of uniform entries are multiplied by, for a variance of 1."""
-    ### BEGIN SOLUTION
-    # E[x²] is 1/3 for x uniform in [−1, 1], so E[(q_d k_d)²] = 1/3 · 1/3 = 1/9,
-    # the scores have variance width/9, and spread √width / 3
-    return 3 / width**0.5
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Equivariance
@@ -202,19 +165,8 @@ def uniform_factor(width):
 # `x.softmax(dim=-1)`, `x - x.mean(dim=0)`, `x.cumsum(dim=0)`. The check asks about
 # all three.
 
-
 # %%
 # exercise: ch02-is-equivariant
-def is_equivariant(f):
-    """Does shuffling the rows of the input only shuffle those of the output?"""
-    ### BEGIN SOLUTION
-    for _ in range(20):
-        x, shuffle = torch.randn(7, 4), torch.randperm(7)
-        if not torch.allclose(f(x[shuffle]), f(x)[shuffle], atol=1e-5):
-            return False
-    return True
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: smaller weights instead of the factor

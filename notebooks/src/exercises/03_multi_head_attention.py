@@ -42,17 +42,8 @@ from annotated.checks import check
 # *Beware.* A view keeps the numbers in the order they have in memory. So name the axes
 # in that order first, and only then move them.
 
-
 # %%
 # exercise: ch03-split-packed
-def split_packed(x, heads):
-    """Queries, keys and values, (b, h, t, k) each, of packed (b, t, 3·d)."""
-    ### BEGIN SOLUTION
-    b, t, width = x.shape
-    apart = x.view(b, t, 3, heads, width // (3 * heads))  # (b, t, 3, h, k)
-    return apart.permute(2, 0, 3, 1, 4).unbind(0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Merge folded heads
@@ -80,17 +71,8 @@ def split_packed(x, heads):
 # *Beware.* Only neighbouring axes can be joined. After a transpose, `view` refuses to
 # do it; `reshape` makes a copy.
 
-
 # %%
 # exercise: ch03-merge-folded
-def merge_folded(y, heads):
-    """Heads side by side, (b, t, d), of heads folded into the batch, (b·h, t, k)."""
-    ### BEGIN SOLUTION
-    folded, t, k = y.shape
-    apart = y.view(folded // heads, heads, t, k)  # (b, h, t, k)
-    return apart.transpose(1, 2).flatten(2)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Write multi-head attention
@@ -123,21 +105,8 @@ def merge_folded(y, heads):
 # order of axes then raises an error. A lone `view` never does. So compare a head with one
 # that you compute by itself.
 
-
 # %%
 # exercise: ch03-multi-head
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    """Multi-head attention from x (b, t, d) to memory (b, s, d)."""
-    ### BEGIN SOLUTION
-    q, key, v = (
-        part.unflatten(2, (heads, -1)).transpose(1, 2)  # (b, h, t or s, k)
-        for part in (x @ W_q.T, memory @ W_k.T, memory @ W_v.T)
-    )
-    scores = q @ key.transpose(-2, -1) / q.shape[-1] ** 0.5  # (b, h, t, s)
-    answers = scores.softmax(dim=-1) @ v  # (b, h, t, k)
-    return answers.transpose(1, 2).flatten(2) @ W_o.T
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Count parameters
@@ -169,17 +138,8 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
 #
 # *Beware.* A bias has one number for each number that comes **out** of a map.
 
-
 # %%
 # exercise: ch03-count-parameters
-def count_parameters(d_model, heads, key_value_heads, bias):
-    """How many parameters the four maps of an attention have."""
-    ### BEGIN SOLUTION
-    shared = key_value_heads * (d_model // heads)  # width of keys, of values
-    outputs = d_model + shared + shared + d_model
-    return outputs * (d_model + bias)  # an output: a row of weights, a bias
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the split that mixes words
@@ -235,18 +195,6 @@ def candidate_c(x, heads):
 
 # %%
 # exercise: ch03-mixes-tokens
-def mixes_tokens(split):
-    """Do numbers of one word end up in another word's row?"""
-    ### BEGIN SOLUTION
-    for b, t, heads, k in [(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]:
-        label = torch.arange(b * t).view(b, t, 1)  # one for each word
-        rows = split(label.repeat(1, 1, heads * k), heads)
-        # (b, h, t, k) against (b, 1, t, 1)
-        if not (rows == label[:, None]).all():
-            return True
-    return False
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: twice as many heads, half as wide

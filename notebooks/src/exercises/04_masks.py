@@ -42,17 +42,8 @@ from annotated.checks import check
 # *Beware.* A window of 1 is the query's own key and nothing else. And a window has
 # two edges: both move when there are more keys than queries.
 
-
 # %%
 # exercise: ch04-window
-def window_mask(queries, keys, width):
-    """Mask (1, 1, t, s): the last `width` keys up to the query's own."""
-    ### BEGIN SOLUTION
-    own = torch.arange(keys - queries, keys)[:, None]  # of the queries
-    key = torch.arange(keys)
-    return ((key <= own) & (key > own - width))[None, None]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. A prefix and then causal
@@ -87,18 +78,8 @@ def window_mask(queries, keys, width):
 # *Beware.* Go through the third row of the example, key by key, and say which rule
 # makes the key visible.
 
-
 # %%
 # exercise: ch04-prefix
-def prefix_mask(prefix, size):
-    """Mask (b, 1, t, t): the prefix for all, and what came before."""
-    ### BEGIN SOLUTION
-    position = torch.arange(size, device=prefix.device)
-    before = position <= position[:, None]  # (t, t)
-    within = position < prefix[:, None, None, None]  # (b, 1, 1, t)
-    return within | before
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Masked attention, with a cache
@@ -138,24 +119,8 @@ def prefix_mask(prefix, size):
 # *Beware.* With as many sentences as heads, a mask with a missing axis fits, and
 # hides the wrong words.
 
-
 # %%
 # exercise: ch04-masked-attention
-def masked_attention(query, key, value, tokens, pad):
-    """Attention (b, h, t, v) to the real keys that are not after the query."""
-    ### BEGIN SOLUTION
-    t, k = query.shape[-2:]
-    s = tokens.shape[1]
-    real = (tokens != pad)[:, None, None, :]  # (b, 1, 1, s)
-    table = torch.ones(t, s, dtype=torch.bool, device=tokens.device)
-    mask = real & table.tril(s - t)  # (b, 1, t, s)
-    empty = ~mask.any(dim=-1, keepdim=True)
-    scores = query @ key.transpose(-2, -1) / k**0.5
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
-    weights = scores.softmax(dim=-1).masked_fill(empty, 0.0)
-    return weights @ value
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. The masked mean
@@ -184,18 +149,8 @@ def masked_attention(query, key, value, tokens, pad):
 # *Beware.* 0 times NaN is NaN, in the backward pass too: if you divide 0 by 0 and
 # replace the NaN afterwards, the division still sends NaN back towards `x`.
 
-
 # %%
 # exercise: ch04-masked-mean
-def masked_mean(x, mask):
-    """Mean (b, d) of the tokens of x, (b, t, d), at which the mask is True."""
-    ### BEGIN SOLUTION
-    real = mask[:, 0, 0, :, None]  # (b, t, 1)
-    total = x.masked_fill(~real, 0.0).sum(dim=1)
-    count = real.sum(dim=1).clamp(min=1)  # (b, 1); 0 real tokens: 0 / 1
-    return total / count
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5 a. Find the fault: the weights
@@ -241,18 +196,8 @@ print("nothing masked  ", broken_weights(scores, padded | True)[0, 0, 0])
 #
 # *Beware.* The softmax of nothing but −∞ is NaN.
 
-
 # %%
 # exercise: ch04-repair-weights
-def masked_weights(scores, mask):
-    """Weights (b, h, t, s) of the keys that the mask allows."""
-    ### BEGIN SOLUTION
-    empty = ~mask.any(dim=-1, keepdim=True)
-    scores = scores.masked_fill(~mask, -torch.inf).masked_fill(empty, 0.0)
-    weights = scores.softmax(dim=-1)
-    return weights.masked_fill(empty, 0.0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5 b. Find the fault: the decoder's mask
@@ -303,18 +248,8 @@ print("evaluation\n", broken_decoder_mask(sentence, 0, False)[0, 0].int())
 #
 # *Beware.* Padding isn't always 0, and evaluating isn't writing word by word.
 
-
 # %%
 # exercise: ch04-repair-decoder
-def decoder_mask(tokens, pad, training):
-    """Mask (b, 1, t, t): real keys that are not in the future."""
-    ### BEGIN SOLUTION
-    size = (tokens.shape[1], tokens.shape[1])
-    real = (tokens != pad)[:, None, None, :]
-    square = torch.ones(size, dtype=torch.bool, device=tokens.device)
-    return real & square.tril()  # in evaluation too: the future is still there
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5 c. Find the fault: the loss
@@ -361,18 +296,8 @@ for words in ([2, 1], [2, 1, 0], [2, 1, 0, 0, 0, 0]):
 #
 # *Beware.* PyTorch's own mean of nothing is NaN.
 
-
 # %%
 # exercise: ch04-repair-loss
-def masked_loss(logits, targets, pad):
-    """Mean loss over the real targets of a batch."""
-    ### BEGIN SOLUTION
-    real = targets != pad
-    chosen = logits[real].log_softmax(dim=-1)  # (n, v), the real ones alone
-    summed = -chosen.gather(1, targets[real][:, None]).sum()
-    return summed / real.sum().clamp(min=1)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: three observations

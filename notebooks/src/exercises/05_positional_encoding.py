@@ -41,18 +41,8 @@ from annotated.checks import check
 #
 # *Beware.* Which index does the exponent hold, that of the pair or that of the column?
 
-
 # %%
 # exercise: ch05-table
-def halves_table(length, d_model, start=0, base=10000.0):
-    """Sinusoids (length, d_model): all sines, then all cosines."""
-    ### BEGIN SOLUTION
-    positions = torch.arange(start, start + length)
-    exponents = torch.arange(0, d_model, 2) / d_model  # 2i/d
-    angles = positions[:, None] / base**exponents  # (t, d/2)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. The rotation matrix
@@ -89,24 +79,8 @@ def halves_table(length, d_model, start=0, base=10000.0):
 # the whole table it is `table @ M.T`. For width 4, which two entries of the column
 # make the first entry of the result?
 
-
 # %%
 # exercise: ch05-shift-matrix
-def shift_matrix(steps, d_model):
-    """The matrix (d, d) that turns PE(p) into PE(p + steps), for every p."""
-    ### BEGIN SOLUTION
-    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
-    angles = steps / 10000**exponents  # (d/2,)
-    matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    sines = torch.arange(d_model // 2)
-    cosines = sines + d_model // 2
-    # sin(a + b) = cos b sin a + sin b cos a, cos(a + b) = cos b cos a − sin b sin a
-    matrix[sines, sines] = matrix[cosines, cosines] = angles.cos()
-    matrix[sines, cosines] = angles.sin()
-    matrix[cosines, sines] = -angles.sin()
-    return matrix.float()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Write rotary positions
@@ -139,27 +113,8 @@ def shift_matrix(steps, d_model):
 # *Beware.* `x` may have a batch and heads before $t$, or neither: which axis do your
 # angles run along?
 
-
 # %%
 # exercise: ch05-rotary
-def rotary(x, start=0, half_split=False):
-    """Turn each pair of (…, t, k) by an angle that grows with its position."""
-    ### BEGIN SOLUTION
-    t, k = x.shape[-2:]
-    positions = torch.arange(start, start + t, dtype=x.dtype)
-    speeds = 10000 ** (-torch.arange(0, k, 2, dtype=x.dtype) / k)
-    angles = positions[:, None] * speeds  # (t, k/2)
-    if half_split:
-        a, b = x.chunk(2, dim=-1)
-    else:
-        a, b = x[..., 0::2], x[..., 1::2]
-    first = a * angles.cos() - b * angles.sin()
-    second = a * angles.sin() + b * angles.cos()
-    if half_split:
-        return torch.cat([first, second], dim=-1)
-    return torch.stack([first, second], dim=-1).flatten(-2)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Only the offset counts
@@ -195,23 +150,8 @@ def rotary(x, start=0, half_split=False):
 # added to `q` and to `k` before their dot product, or `q` and `k` turned by their
 # positions, as rotary positions do. The check asks about both.
 
-
 # %%
 # exercise: ch05-relative
-def depends_on_offset(score, width):
-    """Does score(q, k, p, r) stay the same when p and r move together?"""
-    ### BEGIN SOLUTION
-    for _ in range(200):
-        q, k = torch.randn(width), torch.randn(width)
-        p, r = torch.randint(101, (2,)).tolist()
-        low, high = -min(p, r), 100 - max(p, r)  # both stay in 0 … 100
-        c = torch.randint(low, high + 1, ()).item()
-        here, there = score(q, k, p, r), score(q, k, p + c, r + c)
-        if not torch.allclose(here, there, atol=1e-3):
-            return False
-    return True
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Learned positions that refuse
@@ -243,22 +183,8 @@ def depends_on_offset(score, width):
 # rows is **one** row, and one row broadcasts to any length. What are `table[3:4]`
 # and `table[-1:1]`?
 
-
 # %%
 # exercise: ch05-learned
-def add_learned(x, table, start=0):
-    """Add rows start … start + t − 1 of (max_len, d) to (b, t, d), or refuse."""
-    ### BEGIN SOLUTION
-    end, max_len = start + x.shape[1], table.shape[0]
-    if start < 0:
-        raise ValueError(f"start must be 0 or more, got {start}")
-    if end > max_len:
-        raise ValueError(
-            f"positions {start} to {end - 1} do not fit: max_len is {max_len}"
-        )
-    return x + table[start:end].to(x.dtype)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. Find the fault: a decoder that stutters
@@ -308,22 +234,8 @@ print((torch.cat(pieces, dim=1) - whole).abs().amax(dim=(0, 2)))
 # *Example.* With the rows 0, 1 and 3 in `table`, a 0 in `x` and a 2 in `cache`, both
 # of shape `(1, 1, 1)`, the new cache is `2 1`, and the output is `1.7311`.
 
-
 # %%
 # exercise: ch05-stutter
-def decode_step(x, table, cache):
-    """One step of a decoder: outputs (b, n, d), and the cache (b, s + n, d)."""
-    ### BEGIN SOLUTION
-    s, n = cache.shape[1], x.shape[1]
-    new = x + table[s : s + n]  # the cache says where we are
-    seen = torch.cat([cache, new], dim=1)
-    scores = new @ seen.transpose(1, 2) / x.shape[-1] ** 0.5
-    # new token i may see the s old ones, and the new ones up to itself
-    allowed = torch.ones_like(scores[0]).tril(diagonal=s).bool()
-    scores = scores.masked_fill(~allowed, -torch.inf)
-    return scores.softmax(dim=-1) @ seen, seen
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. In words: four times as long

@@ -47,23 +47,8 @@ from annotated.checks import check
 # *Beware.* `x.std()` divides by $d - 1$, not by $d$. And does $\epsilon$ stand under
 # the root, or after it? Small vectors show the difference.
 
-
 # %%
 # exercise: ch06-residual
-def residual(x, sublayer, weight, bias, norm):
-    """The stream (b, t, d) with what the sublayer gives, normalised."""
-
-    ### BEGIN SOLUTION
-    def layer_norm(y):
-        centred = y - y.mean(dim=-1, keepdim=True)
-        variance = centred.square().mean(dim=-1, keepdim=True)
-        return centred / (variance + 1e-5).sqrt() * weight + bias
-
-    if norm == "pre":
-        return x + sublayer(layer_norm(x))
-    return layer_norm(x + sublayer(x))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. An encoder layer, whole
@@ -106,30 +91,8 @@ def residual(x, sublayer, weight, bias, norm):
 #
 # *Beware.* `reshape` never complains. Does it keep the numbers of a head together?
 
-
 # %%
 # exercise: ch06-whole-layer
-def encoder_layer(x, weights, heads, mask):
-    """Multi-head self-attention and a network, (b, s, d), in pre-norm."""
-    ### BEGIN SOLUTION
-    w, F = weights, torch.nn.functional
-    b, s, d = x.shape
-
-    def split(y):
-        return y.view(b, s, heads, d // heads).transpose(1, 2)  # (b, h, s, k)
-
-    read = F.layer_norm(x, (d,), w["gain_1"], w["bias_1"])
-    q, k, v = (split(read @ w[name]) for name in ("query", "key", "value"))
-    scores = q @ k.mT / (d // heads) ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    mixed = scores.softmax(dim=-1) @ v
-    x = x + mixed.transpose(1, 2).reshape(b, s, d) @ w["output"]
-    read = F.layer_norm(x, (d,), w["gain_2"], w["bias_2"])
-    inner = (read @ w["inner"] + w["inner_bias"]).relu()
-    return x + inner @ w["outer"] + w["outer_bias"]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. A decoder layer
@@ -167,19 +130,8 @@ def encoder_layer(x, weights, heads, mask):
 # *Beware.* Where source and target have the same length, exchanged masks raise no
 # error.
 
-
 # %%
 # exercise: ch06-decoder-layer
-def decoder_layer(x, memory, parts, mask, memory_mask):
-    """Attention to the target, attention to the source, feed-forward network."""
-    ### BEGIN SOLUTION
-    found = parts["attention"](x, x, mask)
-    x = parts["norm_1"](x + found)
-    found = parts["cross_attention"](x, memory, memory_mask)
-    x = parts["norm_2"](x + found)
-    return parts["norm_3"](x + parts["feed_forward"](x))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Find the fault: a decoder that sees the future
@@ -250,21 +202,8 @@ show_reach(broken_decoder_layer)
 #
 # *Beware.* A repair that only makes the first line of the print small isn't one.
 
-
 # %%
 # exercise: ch06-repair-decoder
-def decoder_layer(x, memory, parts, memory_mask):
-    """A pre-norm decoder layer in which no position sees a later one."""
-    ### BEGIN SOLUTION
-    t = x.shape[1]
-    mask = torch.ones(t, t, dtype=torch.bool, device=x.device).tril()
-    read = parts["norm_1"](x)
-    x = x + parts["attention"](read, read, mask[None, None])
-    read = parts["norm_2"](x)
-    x = x + parts["cross_attention"](read, memory, memory_mask)
-    return x + parts["feed_forward"](parts["norm_3"](x))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Tie the weights
@@ -298,20 +237,8 @@ def decoder_layer(x, memory, parts, memory_mask):
 # *Beware.* Three tables that hold equal numbers are tied until the first step. And
 # `x.data = y.data` shares the numbers, but not the gradient.
 
-
 # %%
 # exercise: ch06-tie
-def tie(source, target, output):
-    """Let two embeddings and an output layer share the parameter of the first."""
-    ### BEGIN SOLUTION
-    table = source.weight
-    for module in (target, output):
-        if module.weight.shape != table.shape:
-            shapes = tuple(table.shape), tuple(module.weight.shape)
-            raise ValueError("expected the shape {}, got {}".format(*shapes))
-    target.weight = output.weight = table
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. Find the leak of the future
@@ -347,24 +274,8 @@ def tie(source, target, output):
 # When it works, try it on a `Transformer` of chapter 6, in evaluation mode, with one
 # `source` of shape `(1, s)`: `lambda ids: model(source.expand(len(ids), -1), ids)`.
 
-
 # %%
 # exercise: ch06-find-leak
-def leaks(model, length, vocab):
-    """Does a later symbol change an earlier logit?"""
-    ### BEGIN SOLUTION
-    for _ in range(10):
-        ids = torch.randint(vocab, (1, length))
-        before = model(ids)
-        for place in range(1, length):
-            changed = ids.repeat(vocab, 1)  # one row for each symbol
-            changed[:, place] = torch.arange(vocab)
-            moved = model(changed)[:, :place] - before[:, :place]
-            if moved.abs().max() > 1e-3:
-                return True
-    return False
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. In words: three changes

@@ -40,24 +40,8 @@ from annotated.checks import check
 #
 # *Beware.* A wrong order of lines raises no error.
 
-
 # %%
 # exercise: ch07-training-step
-def training_step(model, source, target, optimizer, schedule, clip):
-    """Take one step on one batch; return its loss."""
-    ### BEGIN SOLUTION
-    optimizer.zero_grad()
-    logits = model(source, target[:, :-1])
-    loss = torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), target[:, 1:], ignore_index=0
-    )
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    schedule.step()
-    return loss.item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Find the fault
@@ -113,31 +97,6 @@ def token_loss(model, source, target):
     )
 
 
-def train_epoch(model, training, checking, optimizer, schedule, clip):
-    """Losses of the steps, and the mean loss per token of the evaluation."""
-    ### BEGIN SOLUTION
-    losses = []
-    for source, target in training:
-        loss = token_loss(model, source, target)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
-        losses.append(loss.item())
-    total, tokens = 0.0, 0
-    model.eval()
-    for source, target in checking:
-        with torch.no_grad():
-            loss = token_loss(model, source, target)
-        count = (target[:, 1:] != 0).sum().item()
-        total += loss.item() * count
-        tokens += count
-    model.train()
-    return losses, total / tokens
-    ### END SOLUTION
-
-
 # %% [markdown]
 # ## 3. Another schedule
 #
@@ -170,24 +129,8 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
 # *Beware.* A cosine goes on after its lowest point. And `warmup` may be 0, or as large
 # as `total`: what do you then divide by?
 
-
 # %%
 # exercise: ch07-schedule
-def warm_cosine(step, warmup, total, peak, floor=0.0):
-    """Learning rate of a step: a straight line up, half a cosine down."""
-    ### BEGIN SOLUTION
-    from math import cos, pi
-
-    if step < 1:
-        raise ValueError(f"steps are counted from 1, got {step}")
-    if step <= warmup:
-        return peak * step / warmup
-    if step >= total:
-        return floor
-    share = (step - warmup) / (total - warmup)
-    return floor + (peak - floor) * (1 + cos(pi * share)) / 2
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Smoothing with forbidden symbols
@@ -227,22 +170,8 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
 # *Hint.* Fill a table with the share, and write the right symbols over it with `scatter_`.
 # What still has to become 0?
 
-
 # %%
 # exercise: ch07-smoothing
-def smoothed(target, size, smoothing, forbidden):
-    """Smoothed targets (b, t, v); no share for forbidden symbols."""
-    ### BEGIN SOLUTION
-    banned = torch.zeros(size, dtype=torch.bool, device=target.device)
-    banned[forbidden] = True
-    others = size - 1 - len(forbidden)
-    share = smoothing / others if others > 0 else 0.0
-    own = 1 - smoothing if others > 0 else 1.0
-    rows = torch.full((*target.shape, size), share, device=target.device)
-    rows.scatter_(-1, target[..., None], own)
-    return rows.masked_fill(banned | banned[target][..., None], 0.0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Batches by tokens
@@ -271,26 +200,8 @@ def smoothed(target, size, smoothing, forbidden):
 #
 # *Beware.* Padding takes up positions as well: the sum of the lengths is not what counts.
 
-
 # %%
 # exercise: ch07-token-batches
-def group_by_tokens(lengths, tokens):
-    """Groups of indices, each of at most `tokens` positions, padding included."""
-    ### BEGIN SOLUTION
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    groups = []
-    for index in order:
-        length = lengths[index]  # the longest so far
-        if length > tokens:
-            raise ValueError(
-                f"a sequence has {length} tokens, more than {tokens}"
-            )
-        if not groups or (len(groups[-1]) + 1) * length > tokens:
-            groups.append([])
-        groups[-1].append(index)
-    return groups
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. Accumulation
@@ -322,20 +233,8 @@ def group_by_tokens(lengths, tokens):
 #
 # *Beware.* A mean of means is not the mean, and neither is their sum.
 
-
 # %%
 # exercise: ch07-accumulate
-def accumulated_gradient(model_loss, parameter, batches, counts):
-    """Gradient of the mean over all tokens, from one batch at a time."""
-    ### BEGIN SOLUTION
-    total = torch.zeros_like(parameter, requires_grad=False)
-    for batch, count in zip(batches, counts, strict=True):
-        if count > 0:
-            loss = model_loss(parameter, batch) * (count / sum(counts))
-            total += torch.autograd.grad(loss, parameter)[0]
-    return total
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. In words: three observations

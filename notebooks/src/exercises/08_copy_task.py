@@ -54,25 +54,8 @@ from annotated.checks import check
 #
 # *Hint.* A boolean tensor `going` that says which rows go on cuts both alike.
 
-
 # %%
 # exercise: ch08-greedy
-def greedy(next_logits, b, start, end, pad, most):
-    """Write the most likely symbols; ids (b, t), `pad` after `end`."""
-    ### BEGIN SOLUTION
-    written = torch.full((b, most), pad)
-    tokens, rows = torch.full((b, 1), start), torch.arange(b)
-    for i in range(most):
-        symbol = next_logits(tokens, rows).argmax(dim=-1)  # (n,)
-        written[rows, i] = symbol
-        going = symbol != end
-        tokens = torch.cat([tokens, symbol[:, None]], dim=1)[going]
-        rows = rows[going]
-        if len(rows) == 0:
-            break
-    return written[:, : i + 1]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Exact match
@@ -101,24 +84,8 @@ def greedy(next_logits, b, start, end, pad, most):
 # *Beware.* A row that never ended isn't the same as one that did, even if all its
 # symbols are right. And what does `argmax` say of a row without an `end`?
 
-
 # %%
 # exercise: ch08-exact
-def exact_match(written, target, pad, end):
-    """Share of the rows whose text is exactly that of the target."""
-
-    ### BEGIN SOLUTION
-    def text(row):
-        if end in row:
-            return row[: row.index(end) + 1]
-        size = max((n + 1 for n, i in enumerate(row) if i != pad), default=0)
-        return row[:size]
-
-    pairs = zip(written.tolist(), target.tolist(), strict=True)
-    right = [text(one) == text(other) for one, other in pairs]
-    return sum(right) / len(right)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Reverse instead of copy
@@ -147,18 +114,8 @@ def exact_match(written, target, pad, end):
 #
 # *Beware.* `flip` reverses the padding, too.
 
-
 # %%
 # exercise: ch08-reverse
-def reversed_targets(source, pad):
-    """Targets (b, s): start, the other real symbols backwards, padding."""
-    ### BEGIN SOLUTION
-    position = torch.arange(source.shape[1], device=source.device)
-    size = (source != pad).sum(dim=1, keepdim=True)  # (b, 1)
-    turned = (position >= 1) & (position < size)  # (b, s)
-    return source.gather(1, torch.where(turned, size - position, position))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Find the fault: it copies everything
@@ -193,20 +150,8 @@ def reversed_targets(source, pad):
 # *Example.* If the targets are 1 5 3 and 1 4 4, and the model writes 5 3 and 4 2, the
 # result is 0.5.
 
-
 # %%
 # exercise: ch08-honest
-@torch.no_grad()
-def exact_share(model, source, target):
-    """Share of the sequences that the model writes as they should be."""
-    ### BEGIN SOLUTION
-    written = target[:, :1]
-    for _ in range(target.shape[1] - 1):
-        symbol = model(source, written)[:, -1:].argmax(dim=-1)
-        written = torch.cat([written, symbol], dim=1)
-    return (written == target).all(dim=1).float().mean().item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. The leak test
@@ -238,18 +183,8 @@ def exact_share(model, source, target):
 #
 # *Beware.* A logit that falls gives the leak away as well as one that rises.
 
-
 # %%
 # exercise: ch08-leak
-def leak(model, source, given, last):
-    """The largest change of an earlier logit when the last symbols change."""
-    ### BEGIN SOLUTION
-    changed = given.clone()
-    changed[:, -1] = last
-    moved = model(source, changed) - model(source, given)  # (b, t, v)
-    return moved[:, :-1].abs().max().item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: four models

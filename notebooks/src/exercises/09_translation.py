@@ -52,18 +52,6 @@ def distance(written, wanted):
     return row[-1]
 
 
-def error_rate(outputs, references):
-    """Edits to the nearest answers, divided by the length of these answers."""
-    ### BEGIN SOLUTION
-    edits = length = 0
-    for output, answers in zip(outputs, references, strict=True):
-        nearest = min(answers, key=lambda answer: distance(output, answer))
-        edits += distance(output, nearest)
-        length += len(nearest)
-    return edits / length
-    ### END SOLUTION
-
-
 # %% [markdown]
 # ## 2. A step of beam search
 #
@@ -104,27 +92,8 @@ def error_rate(outputs, references):
 #
 # *Hint.* `topk` over all sums in one row gives places. How do you get row and column back from a place?
 
-
 # %%
 # exercise: ch09-beam-step
-def beam_step(totals, logits, end):
-    """Parents, symbols, totals of what lives on; parents, totals of what ended."""
-    ### BEGIN SOLUTION
-    k, v = logits.shape
-    grown = totals[:, None] + logits.log_softmax(dim=-1)  # (k, v)
-    best, places = grown.flatten().topk(2 * k)
-    parents, symbols = places // v, places % v
-    alive = (symbols != end).nonzero().flatten()[:k]
-    over = (symbols[:k] == end).nonzero().flatten()
-    return (
-        parents[alive],
-        symbols[alive],
-        best[alive],
-        parents[over],
-        best[over],
-    )
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. A step of byte-pair encoding
@@ -152,34 +121,8 @@ def beam_step(totals, logits, end):
 # *Example.* `low` five times, `lower` twice, `newest` six times: (w, e) occurs 2 + 6
 # times, (l, o) and (o, w) 5 + 2 times. The words become `l o w`, `l o we r`, `n e we s t`.
 
-
 # %%
 # exercise: ch09-bpe-step
-def bpe_step(words, times):
-    """The commonest pair of neighbours, and the words in which it is joined."""
-    ### BEGIN SOLUTION
-    from collections import Counter
-    from itertools import pairwise
-
-    counts = Counter()
-    for pieces, n in zip(words, times, strict=True):
-        for pair in pairwise(pieces):
-            counts[pair] += n
-    best = max(counts, key=counts.get)
-    joined = []
-    for pieces in words:
-        word, i = [], 0
-        while i < len(pieces):
-            if tuple(pieces[i : i + 2]) == best:
-                word.append("".join(best))
-                i += 2
-            else:
-                word.append(pieces[i])
-                i += 1
-        joined.append(word)
-    return best, joined
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. The best one, and may we stop?
@@ -212,17 +155,8 @@ def bpe_step(words, times):
 # *Hint.* What is the best that can happen to a log-probability? And with which length is that
 # worth most?
 
-
 # %%
 # exercise: ch09-best-and-stop
-def best_and_stop(finished, alive, length, most, alpha):
-    """The place of the best finished one, the bound, and whether to stop."""
-    ### BEGIN SOLUTION
-    scores = [log / ((5 + n) / 6) ** alpha for log, n in finished]
-    bound = max(alive) / ((5 + most) / 6) ** alpha
-    return scores.index(max(scores)), bound, max(scores) >= bound
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: a score for parrots
@@ -272,30 +206,8 @@ print(broken_bleu([[down, sat, cat, the]], [[the, cat, sat, down]]))
 # *Example.* For the first of the three, two of four words and one of three pairs are found:
 # $100 \sqrt{2/4 \cdot 1/3} = 40.8$. For the last one the result is 0.
 
-
 # %%
 # exercise: ch09-bleu
-def corpus_bleu(outputs, references):
-    """BLEU from 0 to 100, of words and pairs of words."""
-    ### BEGIN SOLUTION
-    import math
-    from collections import Counter
-
-    matches, totals, c, r = [0, 0], [0, 0], 0, 0
-    for output, reference in zip(outputs, references, strict=True):
-        c, r = c + len(output), r + len(reference)
-        for n in (1, 2):
-            ours, theirs = (
-                Counter(zip(*(text[i:] for i in range(n)), strict=False))
-                for text in (output, reference)
-            )
-            matches[n - 1] += (ours & theirs).total()
-            totals[n - 1] += ours.total()
-    shares = [m / n for m, n in zip(matches, totals, strict=True)]
-    mean = math.sqrt(shares[0] * shares[1])
-    return 100 * mean * math.exp(min(0.0, 1 - r / c))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: four translators

@@ -33,19 +33,8 @@ from annotated.checks import check
 #
 # *Hint.* Padding needs another filling for the maximum than for the mean. And 0 times infinity is no number.
 
-
 # %%
 # exercise: ch10-pooling
-def mean_and_max(states, lengths):
-    """Mean and maximum of the real vectors of each text, (b, 2d)."""
-    ### BEGIN SOLUTION
-    real = torch.arange(states.shape[1]) < lengths[:, None]  # (b, t)
-    hidden = ~real[..., None]
-    mean = states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
-    largest = states.masked_fill(hidden, -torch.inf).amax(dim=1)
-    return torch.cat([mean, largest], dim=-1)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Loss and decisions
@@ -71,18 +60,8 @@ def mean_and_max(states, lengths):
 # *Hint.* $-\log p = \log(1 + e^{-z})$. PyTorch calls $\log(1 + e^{z})$ `softplus`. (The ready-made `binary_cross_entropy_with_logits` is
 # fine, too.)
 
-
 # %%
 # exercise: ch10-labels
-def loss_and_yes(logits, answers, thresholds):
-    """The mean cross-entropy of all answers, and where yes is said."""
-    ### BEGIN SOLUTION
-    from torch.nn import functional as F
-
-    loss = F.softplus(logits) - answers * logits
-    return loss.mean(), logits.sigmoid() > thresholds
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. How good can a blind model be?
@@ -103,22 +82,8 @@ def loss_and_yes(logits, answers, thresholds):
 #
 # *Example.* "not good, bad" is 0, "not bad, good" is 1, and "dull" is 0. The first two have the same bag, and one of them is right, whatever is said; the third can be right. So 2 of 3: 0.667.
 
-
 # %%
 # exercise: ch10-blind
-def blind_ceiling(texts, answers):
-    """The largest share that a model can get right without seeing order."""
-    ### BEGIN SOLUTION
-    from collections import Counter
-
-    bags = {}
-    for text, answer in zip(texts, answers, strict=True):
-        bag = tuple(sorted(text))
-        bags.setdefault(bag, Counter())[answer] += 1
-    right = sum(max(counts.values()) for counts in bags.values())
-    return right / len(texts)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Find the fault: too good to be true
@@ -157,22 +122,8 @@ print(f"{broken_macro_f1([(never, answers)]):.2f}")
 # *Example.* The logits ((2, −1), (0.3, −2)) with the answers ((1, 0), (0, 0)), and then ((−1, 0.4), (−2, −0.5)) with ((1, 1), (1, 0)): the first label
 # has one hit, was said twice and is yes three times, so its F1 is 0.4. The second has one of each, so 1. The mean is 0.7.
 
-
 # %%
 # exercise: ch10-macro
-def macro_f1(batches):
-    """The mean of the labels' F1, each over all batches."""
-    ### BEGIN SOLUTION
-    hits = said = are = 0.0
-    for logits, answers in batches:
-        yes = logits > 0  # a chance of one half
-        hits += (yes & (answers == 1)).sum(dim=0)
-        said += yes.sum(dim=0)
-        are += answers.sum(dim=0)
-    each = 2 * hits / (said + are).clamp(min=1)
-    return each.mean().item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Cool it
@@ -197,23 +148,8 @@ def macro_f1(batches):
 #
 # *Hint.* `torch.logspace` gives values of which each is the same percentage above the last.
 
-
 # %%
 # exercise: ch10-temperature
-def cooled(validation, test):
-    """The temperature with the lowest loss on validation; the loss on test."""
-    ### BEGIN SOLUTION
-    from torch.nn.functional import binary_cross_entropy_with_logits
-
-    def nats(split, by):
-        logits, answers = split
-        return binary_cross_entropy_with_logits(logits / by, answers).item()
-
-    steps = torch.logspace(-1, 2, 1000).tolist()  # each 0.7 % above the last
-    best = min(steps, key=lambda by: nats(validation, by))
-    return best, nats(test, best)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: four classifiers

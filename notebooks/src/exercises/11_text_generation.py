@@ -39,20 +39,8 @@ from annotated.checks import check
 #           4 5 6 7               5 6 7 8             no  no  yes yes
 # ```
 
-
 # %%
 # exercise: ch11-windows
-def overlapping(ids, length, stride):
-    """Windows, their targets, and which targets count; (b, t) each."""
-    ### BEGIN SOLUTION
-    windows = ids[:-1].unfold(0, length, stride)  # (b, t)
-    targets = ids[1:].unfold(0, length, stride)
-    count = torch.zeros_like(windows, dtype=torch.bool)
-    count[:, length - stride :] = True
-    count[0] = True
-    return windows, targets, count
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Bits per character
@@ -79,21 +67,9 @@ def overlapping(ids, length, stride):
 #
 # *Beware.* A model may be nearly sure that a target can't come. Its surprise is large, but finite.
 
-
 # %%
 # exercise: ch11-bits
 import math
-
-
-def bits_per_character(logits, targets, sizes, count):
-    """All bits of the targets that count, divided by all their characters."""
-    ### BEGIN SOLUTION
-    logs = logits.log_softmax(dim=-1)
-    logs = logs.gather(-1, targets[..., None])[..., 0]  # (b, t)
-    bits = -logs[count].sum() / math.log(2)
-    return (bits / sizes[targets][count].sum()).item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Which characters may be drawn
@@ -122,20 +98,8 @@ def bits_per_character(logits, targets, sizes, count):
 #
 # *Hint.* A character is kept if those that are likelier don't reach p without it.
 
-
 # %%
 # exercise: ch11-nucleus
-def may_be_drawn(logits, temperature, p):
-    """Which characters top-p keeps, after the temperature; bool (b, v)."""
-    ### BEGIN SOLUTION
-    if p == 1:
-        return torch.ones_like(logits, dtype=torch.bool)
-    chances = (logits / temperature).softmax(dim=-1)
-    falling, places = chances.sort(dim=-1, descending=True)
-    before = falling.cumsum(dim=-1) - falling  # what the likelier ones have
-    return torch.zeros_like(before < p).scatter(-1, places, before < p)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. A GPT
@@ -162,28 +126,9 @@ def may_be_drawn(logits, temperature, p):
 #    `"outer"`.
 # 3. After the last layer come one more LN, and the embedding again as the output.
 
-
 # %%
 # exercise: ch11-gpt
 from torch.nn import functional as F
-
-
-def gpt(tokens, embedding, positions, layers):
-    """Logits (b, t, v) of what comes next at each position."""
-    ### BEGIN SOLUTION
-    t, d = tokens.shape[1], embedding.shape[1]
-    past = torch.ones(t, t).tril().bool()  # (t, t), True = may look
-    x = embedding[tokens] + positions[:t]  # (b, t, d)
-    for w in layers:
-        y = F.layer_norm(x, (d,))
-        q, k, v = (y @ w[name].T for name in ("query", "key", "value"))
-        scores = (q @ k.mT / d**0.5).masked_fill(~past, float("-inf"))
-        x = x + scores.softmax(dim=-1) @ v @ w["output"].T
-        y = F.layer_norm(x, (d,))
-        x = x + (y @ w["inner"].T).relu() @ w["outer"].T
-    return F.layer_norm(x, (d,)) @ embedding.T
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: it writes, but badly
@@ -240,24 +185,8 @@ for temperature in (0.1, 3.0):
 #
 # *Beware.* One fault can hide another: the text may stay bad until all three are repaired.
 
-
 # %%
 # exercise: ch11-repair
-def write_on(logits_of, prompt, draws, temperature, k, context):
-    """Go on after a prompt, one character for each draw; ids (1, n)."""
-    ### BEGIN SOLUTION
-    ids = prompt
-    for draw in draws:
-        logits = logits_of(ids[:, -context:])[:, -1]  # (1, v)
-        chances = (logits / temperature).softmax(dim=-1)
-        smallest = chances.topk(k).values[:, -1:]
-        chances = chances * (chances >= smallest)
-        chances = chances / chances.sum(dim=-1, keepdim=True)
-        symbol = (chances.cumsum(dim=-1) > draw).int().argmax(dim=-1)  # (1,)
-        ids = torch.cat([ids, symbol[:, None]], dim=1)
-    return ids[:, prompt.shape[1] :]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: four samples

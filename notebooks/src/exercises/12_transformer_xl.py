@@ -38,19 +38,8 @@ from annotated.checks import check
 # *Beware.* After the shift, something still stands right of the diagonal. And what do
 # your axes mean when there are batches and heads in front?
 
-
 # %%
 # exercise: ch12-shift
-def shift_nearest_first(x):
-    """Scores by distance, nearest first, to scores by key, (…, t, s)."""
-    ### BEGIN SOLUTION
-    t, s = x.shape[-2:]
-    # distances s − 1 to 0
-    padded = torch.nn.functional.pad(x.flip(-1), (1, 0))
-    line = padded.flatten(-2)[..., t:]
-    return line.unflatten(-1, (t, s)).tril(s - t)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Update the memory
@@ -73,17 +62,8 @@ def shift_nearest_first(x):
 #
 # *Beware.* What does `x[-n:]` give for $n = 0$?
 
-
 # %%
 # exercise: ch12-memory
-def update(memory, states, mem_len):
-    """The last `mem_len` of memory and states, (layers, b, n, d), detached."""
-    ### BEGIN SOLUTION
-    joined = torch.cat([memory, states], dim=2)
-    first = max(0, joined.shape[2] - mem_len)
-    return joined[:, :, first:].detach()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Relative attention
@@ -112,21 +92,8 @@ def update(memory, states, mem_len):
 # *Beware.* Divide by the root of the query's width. And mask before the softmax: a
 # score of 0 isn't a weight of 0.
 
-
 # %%
 # exercise: ch12-attention
-def relative_attention(q, k, values, r, u, v):
-    """Causal attention by contents and distances, (b, t, w)."""
-    ### BEGIN SOLUTION
-    t, s = q.shape[1], k.shape[1]
-    content = (q + u) @ k.mT  # (b, t, s)
-    by_distance = (q + v) @ r.flip(0).T  # distances s − 1 to 0
-    line = torch.nn.functional.pad(by_distance, (1, 0)).flatten(1)[:, t:]
-    scores = (content + line.unflatten(1, (t, s))) / q.shape[-1] ** 0.5
-    visible = torch.ones(t, s, dtype=torch.bool, device=q.device).tril(s - t)
-    return scores.masked_fill(~visible, -torch.inf).softmax(dim=-1) @ values
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. How far back?
@@ -154,18 +121,8 @@ def relative_attention(q, k, values, r, u, v):
 # 26 depends on positions 18 to 26 if there's one layer, and on 10 to 26 if there are two: not on
 # 12 to 26.
 
-
 # %%
 # exercise: ch12-reach
-def first_seen(position, length, mem_len, layers):
-    """The first position that can influence the output at `position`."""
-    ### BEGIN SOLUTION
-    for _ in range(layers):
-        begin = position // length * length  # of the segment
-        position = max(0, begin - mem_len)
-    return position
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: a reader that forgets
@@ -198,20 +155,8 @@ def first_seen(position, length, mem_len, layers):
 #
 # *Beware.* Every character counts the same, whichever segment it lies in.
 
-
 # %%
 # exercise: ch12-reader
-def bits_per_character(model, segments):
-    """Mean loss of all characters, in bits."""
-    ### BEGIN SOLUTION
-    memory, losses = None, []
-    for tokens, target in segments:
-        nats, memory = model(tokens, target, memory)
-        losses.append(nats)
-    mean = torch.cat(losses, dim=1).mean()
-    return (mean / torch.tensor(2.0).log()).item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words

@@ -31,17 +31,8 @@ from annotated.checks import check
 #
 # *Beware.* The order of the axes of the result.
 
-
 # %%
 # exercise: ch13-buckets
-def bucket_ids(x, turns, real):
-    """The bucket of each vector in each round, (b, r, t)."""
-    ### BEGIN SOLUTION
-    turned = x[:, None] @ turns  # (b, r, t, n)
-    ids = torch.cat([turned, -turned], dim=-1).argmax(dim=-1)
-    return ids.masked_fill(~real[:, None], 2 * turns.shape[-1])
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Undo the sort
@@ -66,16 +57,8 @@ def bucket_ids(x, turns, real):
 #
 # *Beware.* Which of the two is it: `y` at `order`, or `y` at the order's inverse?
 
-
 # %%
 # exercise: ch13-unsort
-def unsort(y, order):
-    """Sorted outputs, back in the order of the sequence, (b, t, v)."""
-    ### BEGIN SOLUTION
-    place = order.argsort(dim=-1)  # (b, t): where each position stands
-    return y.gather(1, place[..., None].expand_as(y))
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Join the rounds
@@ -100,18 +83,8 @@ def unsort(y, order):
 # log-sum-exps. And what is $-\infty - (-\infty)$? Gradients mustn't be
 # NaN there, either.
 
-
 # %%
 # exercise: ch13-join
-def join(outputs, lses):
-    """The rounds' outputs, joined, (b, t, v)."""
-    ### BEGIN SOLUTION
-    nobody = (lses == -torch.inf).all(dim=0)  # (b, t)
-    share = lses.masked_fill(nobody, 0.0).softmax(dim=0)  # (r, b, t)
-    joined = (share[..., None] * outputs).sum(dim=0)
-    return joined.masked_fill(nobody[..., None], 0.0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Look to both sides
@@ -138,25 +111,8 @@ def join(outputs, lses):
 # *Beware.* Where a neighbour is missing, its keys have to be hidden, not zero. A loop over
 # chunks is fine here; a number for each pair of positions isn't, nor a loop over pairs.
 
-
 # %%
 # exercise: ch13-encoder
-def encoder_round(x, values, bucket, c):
-    """A round of LSH attention that looks one chunk back and one ahead, (t, v)."""
-    ### BEGIN SOLUTION
-    keys = x / x.norm(dim=-1, keepdim=True)
-    order = bucket.argsort(stable=True)
-    output = torch.zeros_like(values)
-    for start in range(0, len(x), c):
-        rows = order[start : start + c]
-        window = order[max(0, start - c) : start + 2 * c]
-        scores = x[rows] @ keys[window].T
-        if len(x) > 1:
-            scores = scores.masked_fill(rows[:, None] == window, -torch.inf)
-        output[rows] = scores.softmax(dim=-1) @ values[window]
-    return output
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: it sees the future
@@ -201,33 +157,8 @@ def encoder_round(x, values, bucket, c):
 #
 # The first chunk may look at the second, as here, or at the last, as the published codes do.
 
-
 # %%
 # exercise: ch13-fault
-def lsh_attention(x, values, buckets, c):
-    """Causal LSH attention, its rounds joined, (t, v)."""
-    ### BEGIN SOLUTION
-    keys = x / x.norm(dim=-1, keepdim=True)
-    outputs, lses = [], []
-    for bucket in buckets:
-        order = bucket.argsort(stable=True)
-        rows = order.view(-1, c)
-        first = rows[1:2] if len(rows) > 1 else rows
-        before = torch.cat([first, rows[:-1]])
-        window = torch.cat([before, rows], dim=1)
-        scores = x[rows] @ keys[window].mT
-        i, j = rows[:, :, None], window[:, None, :]
-        scores = scores.masked_fill(j > i, -torch.inf)
-        scores = scores.masked_fill(j == i, -1e5)
-        weights = scores.softmax(dim=-1)
-        output = weights @ values[window]
-        undo = order.argsort()
-        outputs.append(output.flatten(0, 1)[undo])
-        lses.append(scores.logsumexp(dim=-1).flatten()[undo])
-    share = torch.stack(lses).softmax(dim=0)
-    return (share[..., None] * torch.stack(outputs)).sum(dim=0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words

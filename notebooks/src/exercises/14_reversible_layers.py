@@ -34,18 +34,8 @@ from annotated.checks import check
 # stream, $F(a, b) = a + b$, $G = 0$ and $H(a, b) = a \cdot b$, the layer makes 6, 2, 15 of 1, 2, 3,
 # and `undo` gives 1, 2, 3 back.
 
-
 # %%
 # exercise: ch14-undo
-def undo(y1, y2, y3, F, G, H):
-    """The streams that the layer was given, three tensors (t, d)."""
-    ### BEGIN SOLUTION
-    x3 = y3 - H(y1, y2)
-    x2 = y2 / G(y1, x3).exp()
-    x1 = y1 - F(x2, x3)
-    return x1, x2, x3
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. A backward pass that rebuilds
@@ -77,25 +67,8 @@ def undo(y1, y2, y3, F, G, H):
 # gradient, the weights included. Leave them so, and work on copies: `w.detach().requires_grad_()`.
 # There's memory for the graph of one layer at a time.
 
-
 # %%
 # exercise: ch14-backward
-def backward(f, weights, y1, y2, dy1, dy2):
-    """Rebuild the inputs, and carry the gradients back to them and the weights."""
-    ### BEGIN SOLUTION
-    gradients = []
-    for w in reversed(weights):
-        with torch.enable_grad():
-            z2 = y1.detach().requires_grad_()
-            w = w.detach().requires_grad_()
-            added = f(z2, w)
-        dz2, dw = torch.autograd.grad(added, (z2, w), dy2)
-        y1, y2 = (y2 - added).detach(), y1
-        dy1, dy2 = dy2, dy1 + dz2
-        gradients.insert(0, dw)
-    return y1, y2, dy1, dy2, gradients
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. The same dice
@@ -117,19 +90,8 @@ def backward(f, weights, y1, y2, dy1, dy2):
 # *Example.* `state = torch.get_rng_state(); a = f(x); b = replay(f, state, x)` gives equal `a`
 # and `b`.
 
-
 # %%
 # exercise: ch14-replay
-def replay(f, state, x):
-    """What f makes of x with the random numbers of an earlier call."""
-    ### BEGIN SOLUTION
-    now = torch.get_rng_state()
-    torch.set_rng_state(state)
-    result = f(x)
-    torch.set_rng_state(now)
-    return result
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Chunks that look back
@@ -154,20 +116,8 @@ def replay(f, state, x):
 # *Example.* Ten positions, a size of 4 and a reach of 1: `f` is called on positions 0–3, then
 # on 3–7 (3 is there to be looked at), then on 7–9.
 
-
 # %%
 # exercise: ch14-chunks
-def in_chunks(f, x, size, reach):
-    """The same as f(x), with few positions at a time, (…, t, d)."""
-    ### BEGIN SOLUTION
-    results = []
-    for begin in range(0, x.shape[-2], size):
-        first = max(0, begin - reach)
-        seen = f(x[..., first : begin + size, :])
-        results.append(seen[..., begin - first :, :])
-    return torch.cat(results, dim=-2)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: a stack that doesn't come back
@@ -207,19 +157,8 @@ def in_chunks(f, x, size, reach):
 #
 # *Tip.* Begin with an empty list of blocks.
 
-
 # %%
 # exercise: ch14-stack
-def undo_all(blocks, y):
-    """The input of the model, (b, t, d)."""
-    ### BEGIN SOLUTION
-    y1, y2 = y.chunk(2, dim=-1)
-    for F, G in reversed(blocks):
-        y2 = y2 - G(y1)
-        y1 = y1 - F(y2)
-    return y1
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words

@@ -47,19 +47,8 @@ from annotated.checks import check
 #
 # *Hint.* First make a boolean tensor `asked`. Reading and labels both need it.
 
-
 # %%
 # exercise: ch15-hide
-def hide(tokens, special, mask, choice, action, others):
-    """What is read, and labels with −100 where nothing is asked."""
-    ### BEGIN SOLUTION
-    asked = (choice < 0.15) & ~torch.isin(tokens, special)
-    masked = asked & (action < 0.8)
-    exchanged = asked & (action >= 0.8) & (action < 0.9)
-    read = tokens.masked_fill(masked, mask).where(~exchanged, others)
-    return read, tokens.where(asked, -100)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. A head on [CLS]
@@ -86,19 +75,8 @@ def hide(tokens, special, mask, choice, action, others):
 #
 # *Beware.* `w` is square. Whichever way round you multiply, the shapes fit.
 
-
 # %%
 # exercise: ch15-head
-def classify(states, w, b, v, c, frozen):
-    """Logits of each text from the state of its [CLS], (b, n)."""
-    ### BEGIN SOLUTION
-    first = states[:, 0]  # [CLS]
-    if frozen:
-        first = first.detach()
-    pooled = torch.tanh(first @ w.mT + b)
-    return pooled @ v.mT + c
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Who can see the answer?
@@ -126,23 +104,8 @@ def classify(states, w, b, v, c, frozen):
 #
 # *Hint.* Let a matrix `holds` say which position holds which token. *Beware.* A tensor has an element −1.
 
-
 # %%
 # exercise: ch15-sees
-def layers_to_see(mask, shown, asked):
-    """How many layers it takes to see the token to guess, (t,)."""
-    ### BEGIN SOLUTION
-    t = len(mask)
-    layers = torch.full((t,), -1)
-    holds = torch.eye(t, dtype=torch.bool) & shown  # position i, token j
-    for n in range(t):
-        seen = holds[torch.arange(t), asked] & (asked >= 0)
-        layers[seen & (layers < 0)] = n
-        gets = mask.float() @ holds.float() > 0
-        holds = holds | gets
-    return layers
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Find the fault: half of the pairs
@@ -152,7 +115,6 @@ def layers_to_see(mask, shown, asked):
 # > "We pretrain on both tasks. The loss falls nicely from the start. But of the sentence pairs half are right, even of those that it has seen 200 times."
 #
 # The loss has three faults. Here four pairs are learned with it. The guesses of tokens stay as they are at first: all 100 are equally likely.
-
 
 # %%
 from torch.nn import functional as F
@@ -194,19 +156,8 @@ for step in range(201):
 #
 # *Hint.* What did the run print at step 0? What is the lowest loss of a pair that this code can reach? And which pairs have a loss at all?
 
-
 # %%
 # exercise: ch15-half
-def pretraining_loss(token_logits, pair_logits, answers, labels):
-    """The mean loss of tokens asked for, plus the mean loss of pairs."""
-    ### BEGIN SOLUTION
-    from torch.nn import functional as F
-
-    asked = answers != 0
-    words = F.cross_entropy(token_logits[asked], answers[asked])
-    return words + F.cross_entropy(pair_logits, labels)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Weight surgery
@@ -239,29 +190,8 @@ def pretraining_loss(token_logits, pair_logits, answers, labels):
 #
 # *Beware.* A square matrix fits as it is, too, and so does one of `(d, 3d)` that is reshaped to `(3d, d)`. No error will tell you.
 
-
 # %%
 # exercise: ch15-surgery
-def translate(state, layers):
-    """The tensors of `state` under our names and in our layout."""
-    ### BEGIN SOLUTION
-    names = ["words", "widen.kernel", "layer.qkv.kernel", "layer.qkv.bias"]
-    names += ["layer.out.kernel", "layer.out.bias"]
-    if odd := set(names) ^ state.keys():
-        raise ValueError(f"missing or not expected: {sorted(odd)}")
-    words, widen, qkv, qkv_bias, out, out_bias = (
-        state[name] for name in names
-    )
-    ours = {"embedding.weight": words, "widen.weight": widen.T}
-    for n in range(layers):
-        for i, name in enumerate(("query_map", "key_map", "value_map")):
-            ours[f"layers.{n}.{name}.weight"] = qkv.T.chunk(3)[i]
-            ours[f"layers.{n}.{name}.bias"] = qkv_bias.chunk(3)[i]
-        ours[f"layers.{n}.output_map.weight"] = out.T
-        ours[f"layers.{n}.output_map.bias"] = out_bias
-    return ours
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. In words: four runs

@@ -36,28 +36,8 @@ from annotated.checks import check
 #
 # *Hint.* `list("é".encode())` is [195, 169], and `bytes([195, 169])` leads back.
 
-
 # %%
 # exercise: ch16-bytes
-def truncate(text, merges, most):
-    """The first ids of a text, at most `most`, and what they say."""
-    ### BEGIN SOLUTION
-    from itertools import pairwise
-
-    ranks = {pair: i for i, pair in enumerate(merges)}
-    ids = list(text.encode())
-    while pairs := [p for p in pairwise(ids) if p in ranks]:
-        pair = min(pairs, key=ranks.get)
-        i = list(pairwise(ids)).index(pair)
-        ids[i : i + 2] = [256 + ranks[pair]]
-    ids = ids[:most]
-    spelled = [bytes([i]) for i in range(256)]
-    for a, b in merges:
-        spelled.append(spelled[a] + spelled[b])
-    whole = b"".join(spelled[i] for i in ids)
-    return ids, whole.decode("utf-8", errors="replace")
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. How many parameters?
@@ -83,19 +63,8 @@ def truncate(text, merges, most):
 # | 1280 | 36 | 20 |
 # | 1600 | 48 | 25 |
 
-
 # %%
 # exercise: ch16-count
-def parameters(vocab, d, layers, heads, max_len):
-    """How many numbers a GPT-2 of these sizes learns."""
-    ### BEGIN SOLUTION
-    attention = 4 * (d * d + d)
-    network = d * 4 * d + 4 * d + 4 * d * d + d
-    norm = 2 * d
-    tables = vocab * d + max_len * d  # the head is one of them
-    return tables + layers * (attention + network + 2 * norm) + norm
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. The load that doesn't fail
@@ -103,7 +72,6 @@ def parameters(vocab, d, layers, heads, max_len):
 # *3 points. Goal: load official weights, whose matrices are stored the other way round.*
 #
 # The official GPT-2 computes its maps as `x @ W + b`, so its matrices are `(in, out)`. `nn.Linear` has `(out, in)`. If a matrix is square, you can load it as it is, and nothing complains:
-
 
 # %%
 from torch import nn
@@ -132,25 +100,8 @@ print(f"the outputs differ by up to {(ours(x) - x @ W).abs().max():.1f}")
 #
 # *Hint.* The shape doesn't tell you which ones to turn. The name does.
 
-
 # %%
 # exercise: ch16-surgery
-def translate(state):
-    """An official GPT-2's weights under our names, in `nn.Linear`'s layout."""
-    ### BEGIN SOLUTION
-    turned = "c_attn.weight", "c_proj.weight", "c_fc.weight"
-    ours = {}
-    for name, tensor in state.items():
-        if name.endswith(turned):
-            tensor = tensor.T
-        if "c_attn" in name:
-            for i, part in enumerate(("query", "key", "value")):
-                ours[name.replace("c_attn", part)] = tensor.chunk(3)[i]
-        elif not name.endswith(".attn.bias"):
-            ours[name] = tensor
-    return ours
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. One step of speculative decoding
@@ -174,22 +125,8 @@ def translate(state):
 # *Example.* There's one guess, token 0. The draft gave (0.5, 0.3, 0.2), the model gives (0.2, 0.3, 0.5), so p/q is 0.4. With a coin of 0.3 the guess is kept: the result is 1, and the second row of `target`.
 # With a coin of 0.6 it isn't. The model has more than the draft only for token 2: the result is 0, and (0, 0, 1).
 
-
 # %%
 # exercise: ch16-step
-def step(guesses, draft, target, coins):
-    """How many guesses are kept, and the distribution of the token after them."""
-    ### BEGIN SOLUTION
-    t = len(guesses)
-    here = torch.arange(t)
-    ratio = target[here, guesses] / draft[here, guesses]  # (t,)
-    kept = (coins < ratio).long().cumprod(dim=0).sum()  # before a refusal
-    if kept == t:
-        return kept, target[t]
-    left = (target[kept] - draft[kept]).clamp(min=0)
-    return kept, left / left.sum()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Find the fault: perplexity
@@ -199,7 +136,6 @@ def step(guesses, draft, target, coins):
 # > "Our report changes with the batch size, though the model and the text stay the same. The perplexity per word isn't what others get for this model. And in bits per byte, we're far worse on Greek than on English, although it reads Greek well."
 #
 # A function with three faults makes the report:
-
 
 # %%
 import math
@@ -233,22 +169,8 @@ for size in (4, 5, 9):
 #
 # *Example.* The run above has 9 tokens, 3 words and 25 bytes, and costs 24 nats. So it has a perplexity of $e^{24/9}$ = 14.4 per token and $e^{24/3}$ = 2981 per word, and 1.38 bits per byte, whatever the size of a batch.
 
-
 # %%
 # exercise: ch16-perplexity
-def report(losses, text):
-    """Perplexity per token and per word, and bits per byte."""
-    ### BEGIN SOLUTION
-    import math
-
-    tokens, words = sum(map(len, losses)), len(text.split())
-    nats = sum(batch.sum().item() for batch in losses)
-    per_token = math.exp(nats / tokens)
-    per_word = math.exp(nats / words)
-    bits = nats / math.log(2) / len(text.encode())
-    return per_token, per_word, bits
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. What a cache weighs
@@ -272,23 +194,8 @@ def report(losses, text):
 #
 # *Example.* The largest GPT-2 has 48 layers and 25 heads of width 64. After 1,024 tokens, at 4 bytes a number, its cache has 629,145,600 bytes. With 5 heads for keys and values, it would have a fifth of that.
 
-
 # %%
 # exercise: ch16-cache
-def cache_bytes(t, model):
-    """The bytes of a cache after `t` tokens."""
-    ### BEGIN SOLUTION
-    numbers = 2 * model["kv_heads"] * model["k"]  # of a token in a layer
-    if model["latent"]:
-        numbers = model["latent"] + model["rotary"]
-    kept = 0
-    for layer in range(1, model["layers"] + 1):
-        whole = model["every"] and layer % model["every"] == 0
-        sliding = model["window"] and not whole
-        kept += min(t, model["window"]) if sliding else t
-    return kept * numbers * model["size"]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. In words: four messages

@@ -29,18 +29,8 @@ from annotated.checks import check
 #
 # *Example.* `sink_mask(2, 6, 2, 1)` has the queries 4 and 5. The first one sees the keys 0, 3 and 4, the second one 0, 4 and 5.
 
-
 # %%
 # exercise: ch17-sinks
-def sink_mask(t, s, window, sinks):
-    """Who sees whom: a causal window and the first tokens, (t, s)."""
-    ### BEGIN SOLUTION
-    i = torch.arange(s - t, s)[:, None]  # the queries are the last t
-    j = torch.arange(s)
-    wanted = (i - j < window) | (j < sinks)
-    return wanted & (j <= i)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. Count it
@@ -60,18 +50,8 @@ def sink_mask(t, s, window, sinks):
 #
 # *Example.* `pairs(5, 2)` is `(13, 11)`. Strided, query 4 sees the keys 4, 3, 2 and 0; fixed, it sees 4, 3 and 1.
 
-
 # %%
 # exercise: ch17-count
-def pairs(n, stride):
-    """How many pairs strided and fixed attention have, two integers."""
-    ### BEGIN SOLUTION
-    i = torch.arange(n)  # one number for each query
-    strided = (i + 1).clamp(max=stride) + i // stride  # its own key once
-    fixed = i % stride + 1 + i // stride
-    return strided.sum().item(), fixed.sum().item()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. How many layers?
@@ -93,22 +73,8 @@ def pairs(n, stride):
 #
 # *Hint.* If a whole round of masks brings a position nothing new, it will never hear more. So after (t − 1) · `len(masks)` layers, you know the answer.
 
-
 # %%
 # exercise: ch17-layers
-def layers_needed(masks):
-    """After how many layers each position has heard all, (t,)."""
-    ### BEGIN SOLUTION
-    t = len(masks[0])
-    own = torch.eye(t, dtype=torch.bool)
-    heard, layers = own, torch.full((t,), -1)
-    for layer in range(len(masks) * t):
-        layers[heard.all(dim=1) & (layers < 0)] = layer
-        step = masks[layer % len(masks)] | own
-        heard = step.float() @ heard.float() > 0  # is there a way: no counts
-    return layers
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. The softmax, block by block
@@ -130,28 +96,8 @@ def layers_needed(masks):
 #
 # *Hint.* As long as a query hasn't seen any key, its largest score is −∞. And $-\infty - (-\infty)$ isn't a number.
 
-
 # %%
 # exercise: ch17-online
-def online_attention(q, k, v, allowed, block):
-    """Attention over blocks of keys, (t, v)."""
-    ### BEGIN SOLUTION
-    i = torch.arange(len(q))[:, None]
-    top = q.new_full((len(q), 1), -torch.inf)  # the largest score so far
-    total, output = torch.zeros_like(top), q.new_zeros(len(q), v.shape[1])
-    for start in range(0, len(k), block):
-        j = torch.arange(start, min(start + block, len(k)))
-        scores = q @ k[j].mT / q.shape[1] ** 0.5
-        scores = scores.masked_fill(~allowed(i, j), -torch.inf)
-        new = torch.maximum(top, scores.amax(dim=1, keepdim=True))
-        safe = new.masked_fill(new == -torch.inf, 0.0)
-        weights, factor = (scores - safe).exp(), (top - safe).exp()
-        total = total * factor + weights.sum(dim=1, keepdim=True)
-        output = output * factor + weights @ v[j]
-        top = new
-    return output / total.masked_fill(total == 0, 1.0)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Join the parts
@@ -172,21 +118,8 @@ def online_attention(q, k, v, allowed, block):
 #
 # *Hint.* Log-sum-exps may be in the hundreds, above zero for one query and below for the next. In single precision, $e^{150}$ is infinite, and $e^{-150}$ is 0.
 
-
 # %%
 # exercise: ch17-join
-def join(outputs, lses):
-    """Output and log-sum-exp over all workers' keys, (t, v) and (t,)."""
-    ### BEGIN SOLUTION
-    top = lses.amax(dim=0)  # each query has its own
-    shift = top.masked_fill(top == -torch.inf, 0.0)
-    counts = (lses - shift).exp()  # (n, t), e^0 for the largest
-    total = counts.sum(dim=0)
-    output = (counts[..., None] * outputs).sum(dim=0)
-    output = output / total.masked_fill(total == 0, 1.0)[:, None]
-    return output, shift + total.log()
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. Backward, block by block
@@ -211,28 +144,8 @@ def join(outputs, lses):
 #
 # *Hint.* The gradient of a softmax takes a sum over the query's whole row. In one block, you see only a part of this row.
 
-
 # %%
 # exercise: ch17-backward
-def attention_backward(q, k, v, output, lse, upstream, allowed, block):
-    """The gradients of q, k and v, (t, k), (s, k) and (s, v)."""
-    ### BEGIN SOLUTION
-    i, factor = torch.arange(len(q))[:, None], q.shape[1] ** -0.5
-    dq, dk, dv = (torch.zeros_like(x) for x in (q, k, v))
-    shift = lse.masked_fill(lse == -torch.inf, 0.0)[:, None]
-    mean = (upstream * output).sum(dim=1, keepdim=True)  # of dp, in a row
-    for start in range(0, len(k), block):
-        j = torch.arange(start, min(start + block, len(k)))
-        scores = factor * (q @ k[j].mT)
-        scores = scores.masked_fill(~allowed(i, j), -torch.inf)
-        weights = (scores - shift).exp()  # once more
-        dp = upstream @ v[j].mT
-        dz = factor * weights * (dp - mean)
-        dq += dz @ k[j]
-        dk[j], dv[j] = dz.mT @ q, weights.mT @ upstream
-    return dq, dk, dv
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. A window in chunks
@@ -253,24 +166,8 @@ def attention_backward(q, k, v, output, lse, upstream, allowed, block):
 #
 # *Beware.* The first chunk has no chunk before it. A key of zeros in its place would still get a weight.
 
-
 # %%
 # exercise: ch17-chunks
-def window_attention(q, k, v, window):
-    """Causal attention in a window, chunk by chunk, (t, v)."""
-    ### BEGIN SOLUTION
-    t = len(q)
-    starts = torch.arange(0, t, window)[:, None]
-    i = starts + torch.arange(window)  # (n, w), positions of the queries
-    j = starts + torch.arange(-window, window)  # (n, 2w), of the keys
-    keys, values = k[j.clamp(0, t - 1)], v[j.clamp(0, t - 1)]
-    scores = q[i.clamp(max=t - 1)] @ keys.mT / q.shape[1] ** 0.5
-    distance = i[:, :, None] - j[:, None]  # (n, w, 2w)
-    seen = (distance >= 0) & (distance < window) & (j[:, None] >= 0)
-    weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=-1)
-    return (weights @ values).flatten(0, 1)[:t]
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 8. Find the fault: a window with a cache
@@ -314,28 +211,8 @@ for sizes in ([8], [5, 3], [1] * 8):
 # | `sizes` | a list of integers | lengths of the pieces, `t` together |
 # | result | two values | the outputs, `(t, v)`, and how many keys the cache holds after the last piece: the last `window` of them, or all if there are fewer |
 
-
 # %%
 # exercise: ch17-fault
-def read(q, k, v, window, sizes):
-    """The outputs of a text that arrives in pieces, and the keys kept."""
-    ### BEGIN SOLUTION
-    keys, values, outputs, start = k[:0], v[:0], [], 0
-    for size in sizes:
-        end = start + size
-        keys = torch.cat([keys, k[start:end]])
-        values = torch.cat([values, v[start:end]])
-        i = torch.arange(start, end)[:, None]
-        j = torch.arange(end - len(keys), end)
-        seen = (i - j < window) & (j <= i)
-        scores = q[start:end] @ keys.mT / q.shape[1] ** 0.5
-        weights = scores.masked_fill(~seen, -torch.inf).softmax(dim=1)
-        outputs.append(weights @ values)
-        keys, values = keys[-window:], values[-window:]  # for the next piece
-        start = end
-    return torch.cat(outputs), len(keys)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 9. In words: four messages

@@ -31,28 +31,8 @@ from annotated.checks import check
 #
 # *Example.* Two pieces have 3 tokens and 1, and mean losses of 2 and 4. The result is (3 · 2 + 1 · 4) / 4 = 2.5.
 
-
 # %%
 # exercise: ch18-pieces
-def step_in_pieces(model, optimizer, pieces, clip):
-    """Take one step with all pieces as one batch; return its loss."""
-    ### BEGIN SOLUTION
-    optimizer.zero_grad()
-    total = sum((targets != -100).sum() for _, targets in pieces)
-    losses = []
-    for tokens, targets in pieces:
-        logits = model(tokens).flatten(0, 1)
-        loss = torch.nn.functional.cross_entropy(
-            logits, targets.flatten(), reduction="sum"
-        )
-        loss = loss / total  # the batch's tokens, not the piece's
-        loss.backward()
-        losses.append(loss.item())
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    return sum(losses)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 2. A step in float16
@@ -77,25 +57,8 @@ def step_in_pieces(model, optimizer, pieces, clip):
 #
 # *Example.* The scale is 4, and the gradients are (24, 0) and (0, 32). The true ones are (6, 0) and (0, 8), with a norm of 10. If `clip` is 5, the step is made of (3, 0) and (0, 4). *Beware:* the smallest number of float16 is 6e-8.
 
-
 # %%
 # exercise: ch18-scaler
-def scaler_step(weights, gradients, scale, good, rate, clip, patience):
-    """One step, or none; new weights, scale and number of good steps."""
-    ### BEGIN SOLUTION
-    true = [g.float() / scale for g in gradients]
-    flat = torch.cat([g.flatten() for g in true])
-    if not flat.isfinite().all():
-        return weights, scale / 2, 0
-    factor = (clip / flat.norm()).clamp(max=1.0)
-    pairs = zip(weights, true, strict=True)
-    weights = [w - rate * factor * g for w, g in pairs]
-    good += 1
-    if good == patience:
-        scale, good = 2 * scale, 0
-    return weights, scale, good
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 3. Checkpoint a block
@@ -117,33 +80,8 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
 #
 # *Reminder.* In a Function, `forward(ctx, *inputs)` and `backward(ctx, upstream)` are static methods, `ctx.save_for_backward(…)` keeps tensors, `ctx.saved_tensors` holds them again, and `backward` returns a gradient for each input. Gradients are off in both methods; a block of `torch.enable_grad()` turns them on.
 
-
 # %%
 # exercise: ch18-checkpoint
-def checkpointed(f, x, *weights):
-    """The same as f(x, *weights), without keeping what f computes."""
-
-    ### BEGIN SOLUTION
-    class Checkpoint(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, *inputs):
-            ctx.state = torch.get_rng_state()
-            ctx.save_for_backward(*inputs)
-            return f(*inputs)
-
-        @staticmethod
-        def backward(ctx, upstream):
-            now = torch.get_rng_state()
-            torch.set_rng_state(ctx.state)  # the same dropout
-            inputs = [t.detach().requires_grad_() for t in ctx.saved_tensors]
-            with torch.enable_grad():
-                y = f(*inputs)
-            torch.set_rng_state(now)
-            return torch.autograd.grad(y, inputs, upstream)
-
-    return Checkpoint.apply(x, *weights)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 4. Where does the memory go?
@@ -172,29 +110,8 @@ def checkpointed(f, x, *weights):
 #
 # *Example.* `training_bytes([784, 1000, 10], 64, "float32", 1, 0)` is `(3180040, 3180040, 6360080, 459264)`.
 
-
 # %%
 # exercise: ch18-memory
-def training_bytes(widths, rows, precision, shards, stage):
-    """Bytes of parameters, gradients, averages and activations."""
-    ### BEGIN SOLUTION
-    count = 0
-    for i in range(1, len(widths)):
-        count += widths[i - 1] * widths[i] + widths[i]
-    weight, gradient, read, loss = {
-        "float32": (4, 4, 4, 4),
-        "mixed": (4 + 2, 4, 2, 4),
-        "bfloat16": (2, 2, 2, 2),
-    }[precision]
-    share = -(-count // shards)  # rounded up
-    return (
-        weight * (share if stage >= 3 else count),
-        gradient * (share if stage >= 2 else count),
-        2 * gradient * (share if stage >= 1 else count),
-        rows * (read * sum(widths[:-1]) + loss * widths[-1]),
-    )
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 5. Around the ring
@@ -202,7 +119,6 @@ def training_bytes(widths, rows, precision, shards, stage):
 # *3 points. Goal: add up the gradients of all processes, piece by piece.*
 #
 # In this exercise and the next, you write the program that each process runs, as a generator. At `received = yield piece`, a process sends `piece` to the next one (the last sends to process 0), and gets what the one before it has sent. All processes do this at the same time. Here's one to try:
-
 
 # %%
 from annotated.checks.material import in_a_ring
@@ -232,24 +148,8 @@ print(in_a_ring(send_everything, [1, 20, 300]))
 #
 # *Beware:* `gradient.tensor_split(n)` gives n pieces even if P is small (then some are empty), but they share memory with `gradient`.
 
-
 # %%
 # exercise: ch18-ring
-def ring(rank, n, gradient):
-    """The sum of all gradients; sends a piece in each step."""
-    ### BEGIN SOLUTION
-    pieces = list(gradient.tensor_split(n))
-    for step in range(n - 1):
-        i = (rank - step) % n
-        received = yield pieces[i]
-        pieces[i - 1] = pieces[i - 1] + received
-    for step in range(n - 1):
-        i = (rank + 1 - step) % n  # the sum that's finished comes first
-        received = yield pieces[i]
-        pieces[i - 1] = received
-    return torch.cat(pieces)
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 6. Everyone owns a part
@@ -278,27 +178,8 @@ def ring(rank, n, gradient):
 #
 # *Example.* Two processes have the gradients (6, 0, 0) and (0, 0, 8). Process 0 gets (6, 0) of the sum, and process 1 gets (8, 0), where the last 0 was added. The mean (3, 0, 4) has a norm of 5, so if `clip` is 1, it becomes (0.6, 0, 0.8). *Beware:* in its first step, Adam moves a weight by `rate`, however large its gradient. So there, a wrong norm only shows in `m` and `u`.
 
-
 # %%
 # exercise: ch18-owners
-def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
-    """One step of Adam; all weights, and the averages of the own part."""
-    ### BEGIN SOLUTION
-    added = (0, n * len(m) - len(weights))
-    padded = torch.nn.functional.pad(gradient, added)
-    g = yield "reduce-scatter", padded
-    g = g / n
-    squares = yield "all-reduce", g.square().sum()
-    g = g * (clip / squares.sqrt()).clamp(max=1.0)
-    m = 0.9 * m + 0.1 * g
-    u = 0.999 * u + 0.001 * g.square()
-    mean, square = m / (1 - 0.9**step), u / (1 - 0.999**step)
-    own = torch.nn.functional.pad(weights, added).view(n, -1)[rank]
-    own = own - rate * mean / (square.sqrt() + 1e-8)
-    everyone = yield "all-gather", own
-    return everyone[: len(weights)], m, u
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## 7. Find the fault: two processes, another model
@@ -355,31 +236,8 @@ for ranks in (1, 2, 4):
 # | `clip` | a number | the largest norm of the gradient of a step |
 # | result | a list of three | the weight after each epoch, which must be the same for any number of processes |
 
-
 # %%
 # exercise: ch18-fault
-def train(weight, texts, gradient, shuffle, ranks, clip):
-    """The weight after each of three epochs."""
-
-    ### BEGIN SOLUTION
-    def clipped(g):
-        return g * (clip / g.norm()).clamp(max=1.0)
-
-    weights = []
-    for epoch in range(3):
-        order = shuffle(len(texts), epoch)
-        for start in range(0, len(texts), 4):
-            rows = order[start : start + 4]
-            shares = [rows[rank::ranks] for rank in range(ranks)]
-            parts = [torch.cat([texts[i] for i in share]) for share in shares]
-            own = [gradient(weight, part) * len(part) for part in parts]
-            tokens = sum(len(part) for part in parts)
-            mean = torch.stack(own).sum(dim=0) / tokens  # the exchange
-            weight = weight - 0.1 * clipped(mean)
-        weights.append(weight)
-    return weights
-    ### END SOLUTION
-
 
 # %% [markdown]
 # ## On your own machine

@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import right, wrong
 
 # ---- split packed heads ------------------------------------------------------
 
@@ -15,15 +15,6 @@ def split_packed(x, heads):
     return [torch.stack(part, dim=1) for part in parts]
 
 
-WRONG["ch03-split-packed"] = r"""
-3, heads, width // (3 * heads)) -> -1).view(b, 3, heads, t, -1)
-.permute(2, 0, 3, 1, 4).unbind(0) -> .unbind(1)  # alternate word by word
-3, heads, width // (3 * heads) -> 3, width // (3 * heads), heads
-2, 0, 3, 1, 4 -> 2, 0, 4, 1, 3  # every h-th number goes to the same head
-.unbind(0) -> [[0, 2, 1]].unbind(0)  # what you return as the keys are the values
-\n    b, t -> \n    x.mul_(2)\n    b, t  # changes its argument `x` in place
-"""
-
 # ---- merge folded heads ------------------------------------------------------
 
 
@@ -33,18 +24,6 @@ def merge_folded(y, heads):
     apart = y.unflatten(0, (-1, heads))
     return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
 
-
-WRONG["ch03-merge-folded"] = r"""
-folded // heads, heads, t, k) -> heads, -1, t, k).transpose(0, 1)
-        # you read head 0 of all sequences first
-folded // heads, heads, t, k) -> heads, -1, t, k).transpose(0, 1)
-apart.transpose(1, 2).flatten(2) -> apart.reshape(folded // heads, t, heads * k)
-        # are neighbours, and a reshape
-return -> apart = torch.cat([apart[:, :1], apart[:, 1:].detach()], dim=1)\n    return
-        # the gradient of y is another one
-apart.transpose(1, 2).flatten(2) -> y.transpose(0, 1).reshape(1, t, folded * k)
-        # the shape is (1,
-"""
 
 # ---- count parameters --------------------------------------------------------
 
@@ -58,12 +37,6 @@ def count_parameters(d_model, heads, key_value_heads, bias):
         count += sum(parameter.numel() for parameter in layer.parameters())
     return count
 
-
-WRONG["ch03-count-parameters"] = """
-(d_model + bias) -> d_model + 4 * d_model * bias  # how long are their biases
-(d_model // heads) -> d_model / heads  # where does yours become a float
-shared + shared -> shared  # one of the four maps is missing
-"""
 
 # ---- find the split that mixes words -----------------------------------------
 
@@ -81,17 +54,6 @@ def mixes_tokens(split):
                     return True
     return False
 
-
-WRONG["ch03-mixes-tokens"] = r"""
-[(3, 4, 5, 2), (3, 3, 3, 3), (4, 5, 3, 6)]
-    [(3, 4, 5, 2)]  # do you try several shapes
-    [(3, 3, 3, 3)]  # unless there are as many words as heads
-    [(3, 4, 1, 5)]  # Do you try several words and several heads
-rows == label[:, None] -> rows == rows[..., :1]  # look at which word stands where
-torch.arange(b * t).view(b, t, 1) -> torch.arange(t).view(1, t, 1).repeat(b, 1, 1)
-        # a word of another sequence is another word
-return True\n    return False -> 1  # is a `return` missing
-"""
 
 # ---- write multi-head attention ----------------------------------------------
 
@@ -119,20 +81,3 @@ def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
         q_proj_weight=W_q, k_proj_weight=W_k, v_proj_weight=W_v,
     )  # fmt: skip
     return found.transpose(0, 1)
-
-
-WRONG["ch03-multi-head"] = """
-answers.transpose(1, 2).flatten(2) -> answers.reshape(x.shape)
-        # when you merge: in which order
-q.shape[-1] ** -> x.shape[-1] **  # by the root of the model's width
-W_o.T -> W_o  # W_o is used the other way round
-x @ W_q.T, memory @ W_k.T, memory @ W_v.T
-    x @ W_q.T, x @ W_k.T, x @ W_v.T  # memory is not used
-    memory @ W_q.T, x @ W_k.T, x @ W_v.T  # x and memory are swapped
-    memory @ W_q.T, memory @ W_k.T, memory @ W_v.T  # x is not used
-scores.softmax(dim=-1) @ v -> torch.nn.functional.scaled_dot_product_attention(q, key,
-        v)  # write it out: the attention
-flatten(2) @ W_o.T -> flatten(2).float() @ W_o.T.float()  # float64
-scores.softmax(dim=-1) -> (scores.exp() / scores.exp().sum(dim=-1, keepdim=True))
-        # does the exponential of a large score overflow?
-"""

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import right, wrong
 
 # ---- sines first -------------------------------------------------------------
 
@@ -16,14 +16,6 @@ def halves_table(length, d_model, start=0, base=10000.0):
     table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     return torch.from_numpy(table.astype(np.float32))
 
-
-WRONG["ch05-table"] = """
-torch.arange(0, d_model, 2) -> 2 * torch.arange(d_model)
-angles.sin() -> angles[:, : d_model // 2].sin()
-angles.cos() -> angles[:, d_model // 2 :].cos()  # i runs up to d − 1
-dim=-1) -> dim=-1).tolist()  # expected a tensor, got a list
-start + length) -> start + length).double()  # the dtype is torch.float64
-"""
 
 # ---- the rotation matrix -----------------------------------------------------
 
@@ -45,14 +37,6 @@ def shift_matrix(steps, d_model):  # from position 0 alone
     return (torch.outer(there, here) / (here @ here)).float()
 
 
-WRONG["ch05-shift-matrix"] = """
-torch.arange(d_model // 2) -> torch.arange(0, d_model, 2)
-sines + d_model // 2 -> sines + 1  # that is for the chapter's table
-matrix.float() -> matrix.mT.float()  # it turns the wrong way
-2, dtype=torch.float64) -> 2)
-d_model, dtype=torch.float64) -> d_model)  # in which precision are the angles
-"""
-
 # ---- write rotary positions --------------------------------------------------
 
 
@@ -70,25 +54,6 @@ def rotary(x, start=0, half_split=False):
     back = torch.view_as_real(turned).to(x.dtype)
     return (back.mT if half_split else back).flatten(-2)
 
-
-WRONG["ch05-rotary"] = r"""
-\n    t, k
-    \n    half_split = False\n    t, k  # you pair neighbours where
-    \n    half_split = True\n    t, k  # you pair the halves where
-    \n    x = x.float()\n    t, k  # x is float64, and the result isn't
-second = a * -> second = first *  # is b computed from the new a?
-return torch.stack([first, second], dim=-1).flatten(-2)
-    return torch.cat([first, second], dim=-1)  # interleaved pairs come back half-split
-    wide, b = torch.cat([angles, angles], -1), torch.stack([-b, a], -1)\n    return x *
-        wide.cos() + b.flatten(-2) * wide.sin()
-        # interleaved, but angle i stands beside dimensions i and k/2 + i
-return torch.cat([first, second], dim=-1) -> wide = angles.repeat_interleave(2,
-        -1)\n        return x * wide.cos() + torch.cat([-b, a], -1) * wide.sin()
-        # half-split, but angle i stands beside dimensions 2i
-t, k = x.shape[-2:] -> t, k = x.shape[min(x.ndim - 2, 1)], x.shape[-1]
-* speeds -> * speeds\n    angles = angles[:, None] if x.ndim == 4 else angles
-        # your positions run along the heads
-"""
 
 # ---- learned positions that refuse -------------------------------------------
 
@@ -109,11 +74,6 @@ def add_learned(x, table, start=0):
     return x + table[torch.arange(start, start + x.shape[1])]
 
 
-WRONG["ch05-learned"] = """
-max_len is {max_len} -> the table ends  # the message should name max_len
-table[start:end] -> table[start:end].detach()  # no gradient reaches table
-"""
-
 # ---- only the offset counts --------------------------------------------------
 
 
@@ -129,21 +89,6 @@ def depends_on_offset(score, width):
     return True
 
 
-WRONG["ch05-relative"] = r"""
-score(q, k, p + c, r + c) -> score(*torch.randn(2, width), p + c, r + c)
-        # do q and k stay what they were
-atol=1e-3 -> atol=0, rtol=0  # the last digits differ by rounding
-return True -> return torch.tensor(True)  # a plain True or False
-for _ -> differ = 0\n    for _
-return False -> differ += 1
-return True -> return differ < 50  # is a single difference enough
-for _ -> differ = 0\n    for _
-return False -> differ += 1
-return True -> return differ < 10  # do you try 200, and is a single
-torch.randint(low, high + 1, ()).item() -> int(high > 0)  # do you try large shifts
-range(200) -> range(30)  # takes the 200 trials
-"""
-
 # ---- find the fault: a decoder that stutters ---------------------------------
 
 
@@ -156,12 +101,3 @@ def decode_step(x, table, cache):
         weights = torch.einsum("bd,bsd->bs", new, cache) / new.shape[-1] ** 0.5
         outputs.append(torch.einsum("bs,bsd->bd", weights.softmax(-1), cache))
     return torch.stack(outputs, dim=1), cache
-
-
-WRONG["ch05-stutter"] = """
-diagonal=s -> diagonal=0  # which tokens, cached and new, does your mask let
-.tril(diagonal=s) -> # later ones too
-table[s : s + n] -> table[:n]  # begins at position 0 again
-table[s : s + n] -> table[:n]
-diagonal=s -> diagonal=0  # nothing has been repaired yet
-"""

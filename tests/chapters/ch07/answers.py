@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import RIGHT, WRONG, right, wrong
+from tests.exercises.answers import RIGHT, right, wrong
 
 # ---- a training step ---------------------------------------------------------
 
@@ -25,18 +25,6 @@ def training_step(model, source, target, optimizer, schedule, clip):
     schedule.step()
     return loss.detach()
 
-
-WRONG["ch07-training-step"] = r"""
-loss.item() -> loss  # keeps its whole graph
-optimizer.zero_grad() ->
-schedule.step() -> schedule.step()\n    optimizer.zero_grad()  # cleared only at the end
-, ignore_index=0 -> # padding is counted
-target[:, :-1] -> target
-target[:, 1:] -> target  # reads the very symbol
-return loss.item() -> # return the loss
-loss.backward() -> model.eval()\n    loss.backward()  # evaluation mode
-\n    return -> \n    model.eval()\n    return  # put into evaluation mode
-"""
 
 # ---- find the fault ----------------------------------------------------------
 
@@ -67,22 +55,6 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
 RIGHT["ch07-repair-loop"] = r"""
 losses = [] -> losses = []\n    model.train()  # both modes
 """
-WRONG["ch07-repair-loop"] = r"""
-\n            loss = -> \n            torch.set_grad_enabled(True)\n            loss =
-count = -> loss.backward()\n        count =
-(target[:, 1:] != 0).sum().item() -> 1  # evaluation left behind
-optimizer.step() ->
-torch.nn.utils -> optimizer.step()\n        torch.nn.utils  # `clip` gets through
-schedule.step() ->
-total, tokens -> schedule.step()\n    total, tokens
-        # the rate does not move within an epoch
-losses = [] -> losses = []\n    model.eval()  # in evaluation mode, without dropout
-model.eval() -> # runs in training mode
-model.train() -> # stays in evaluation mode
-(target[:, 1:] != 0) -> (target != 0)  # counts the start symbol
-(target[:, 1:] != 0).sum().item() -> target[:, 1:].numel()  # counts padding
-"""
-
 # ---- another schedule --------------------------------------------------------
 
 
@@ -98,15 +70,6 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
     x = min(1.0, (step - warmup) / max(total - warmup, 1))
     return floor + (peak - floor) * math.cos(math.pi / 2 * x) ** 2
 
-
-WRONG["ch07-schedule"] = r"""
-if step <= warmup -> share = (step - warmup) / (total - warmup)\n    if step <= warmup
-        # ZeroDivisionError
-floor + (peak - floor) * (1 + cos(pi * share)) / 2 -> max(floor, peak * (1 + cos(pi *
-        share)) / 2)  # cuts the wave off
-raise ValueError(f"steps are counted from 1, got {step}") -> raise AssertionError
-        # an assert is gone
-"""
 
 # ---- smoothing with forbidden symbols ----------------------------------------
 
@@ -132,17 +95,6 @@ def smoothed(target, size, smoothing, forbidden):
     return rows.masked_fill(banned[..., None], 0)
 
 
-WRONG["ch07-smoothing"] = r"""
-return rows.masked_fill(banned | banned[target][..., None], 0.0) -> return rows
-rows.scatter_(-1, target[..., None], own) -> rows = rows.masked_fill(banned,
-        0.0)\n    rows.scatter_(-1, target[..., None], own)
-        # asks for the forbidden symbol
-return rows.masked_fill(banned | banned[target][..., None], 0.0) -> return rows
-rows.scatter_(-1, target[..., None], own) -> rows = rows.masked_fill(banned,
-        0.0)\n    rows.scatter_(-1, target[..., None], own)
-1 - smoothing if others > 0 else 1.0 -> 1 - smoothing  # two cases are missing
-"""
-
 # ---- batches by tokens -------------------------------------------------------
 
 
@@ -162,15 +114,6 @@ def group_by_tokens(lengths, tokens):
         start = stop
     return tuple(groups)
 
-
-WRONG["ch07-token-batches"] = r"""
-not groups or -> not groups or lengths[groups[-1][0]] != length or
-        # the groups fit, but only a sequence that does not
-groups = [] -> groups = []\n    lengths.sort()  # changes its argument `lengths`
-append(index) -> append(lengths.index(length))  # is in no group
-{length} tokens, more than {tokens} -> many tokens  # the message should hold
-if length > tokens -> if length >= tokens  # does fit into
-"""
 
 # ---- accumulation ------------------------------------------------------------
 
@@ -193,18 +136,3 @@ def accumulated_gradient(model_loss, parameter, batches, counts):
         if count:
             (model_loss(parameter, batch) * count / sum(counts)).backward()
     return parameter.grad
-
-
-WRONG["ch07-accumulate"] = """
-loss = model_loss(parameter, batch) * (count / sum(counts)) -> model_loss(parameter,
-        batch).backward()
-total += torch.autograd.grad(loss, parameter)[0] ->
-return total -> return parameter.grad
-        # the old gradient is there, and no batch is weighed
-total += torch.autograd.grad(loss, parameter)[0] -> total = total + loss
-return total -> return torch.autograd.grad(total.sum(), parameter)[0]
-        # losses were in memory at once
-(parameter, batch)
-    (parameter.detach(), batch)  # does not require grad
-    (parameter, torch.cat([one.flatten() for one in batches]))  # none of the batches
-"""

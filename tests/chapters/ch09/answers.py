@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import WRONG, right
+from tests.exercises.answers import right
 
 # ---- the error rate with several answers ---------------------------------------
 
@@ -25,16 +25,6 @@ def error_rate(outputs, references):
         found.append(min(rows))
     return torch.tensor(sum(f[0] for f in found) / sum(f[2] for f in found)).item()
 
-
-WRONG["ch09-error-rate"] = """
-min(answers, key=lambda answer: distance(output, answer))
-    answers[0]  # only the first answer
-    max(answers, key=lambda answer: distance(output, answer))  # the farthest
-    min(answers, key=lambda answer: abs(len(answer) - len(output)))  # nearest length
-length += len(nearest)
-    length += len(output)  # length of what was written
-edits += distance(output, nearest) -> edits += output != nearest  # counts as one error
-"""
 
 # ---- a step of beam search -----------------------------------------------------
 
@@ -60,20 +50,6 @@ def beam_step(totals, logits, end):
     return *living, column(over, 1), column(over, 0)
 
 
-WRONG["ch09-beam-step"] = """
-totals[:, None] + logits.log_softmax(dim=-1)
-    totals[:, None] + logits  # needs its log-softmax
-    logits.log_softmax(dim=-1)  # the totals of the parents
-(symbols != end).nonzero().flatten()[:k]
-    (symbols[:k] != end).nonzero().flatten()  # fewer than k live on
-(symbols[:k] == end) -> (symbols == end)  # among the k likeliest
-best, places = grown.flatten().topk(2 * k)
-    rows, columns = grown.topk(2); best, order = rows.flatten().topk(2 * k); places =
-        (order // 2) * v + columns.flatten()[order]  # one parent may own most of them
-places // v, places % v -> places % v, places // v  # are exchanged
-parents[over] -> parents[over] if len(over) else torch.tensor([])  # dtype=torch.int64
-"""
-
 # ---- a step of byte-pair encoding ----------------------------------------------
 
 
@@ -98,14 +74,6 @@ def bpe_step(words, times):
     return best, joined
 
 
-WRONG["ch09-bpe-step"] = """
-counts[pair] += n -> counts[pair] += 1  # every word counts once
-i += 2 -> i += 1  # a second time
-max(counts, key=counts.get)
-    min(counts, key=counts.get)  # the rarest pair
-    max(reversed(counts), key=counts.get)  # the last one is taken
-"""
-
 # ---- the best one, and may we stop? --------------------------------------------
 
 
@@ -119,17 +87,6 @@ def best_and_stop(finished, alive, length, most, alpha):
     hopes = [score(log, n) for log in alive for n in lengths]
     return best, max(hopes), not any(h > score(*finished[best]) for h in hopes)
 
-
-WRONG["ch09-best-and-stop"] = """
-max(scores) >= bound -> torch.tensor(max(scores) >= bound)  # bool(
-log / ((5 + n) / 6) ** alpha
-    log / ((5 + length) / 6) ** alpha  # one penalty for all
-    log / n**alpha  # the plain penalty
-((5 + most) / 6) ** alpha
-    ((5 + length) / 6) ** alpha  # today's penalty
-    1  # without a penalty
-max(alive) -> min(alive)  # the likeliest may win
-"""
 
 # ---- find the fault: a score for parrots ----------------------------------------
 
@@ -151,13 +108,3 @@ def corpus_bleu(outputs, references):
         logs += math.log(found / every) / 2
     ratio = sum(map(len, references)) / sum(map(len, outputs))
     return 100 * math.exp(logs + min(0.0, 1 - ratio))
-
-
-WRONG["ch09-bleu"] = """
-(ours & theirs).total()
-    sum(n for gram, n in ours.items() if gram in theirs)  # repeats one right word
-min(0.0, 1 - r / c)
-    1 - r / c  # that is too long
-    0.0  # the brevity penalty is gone
-math.sqrt(shares[0] * shares[1]) -> sum(shares) / 2  # no pair is right
-"""

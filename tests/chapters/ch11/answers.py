@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from tests.exercises.answers import WRONG, right
+from tests.exercises.answers import right
 
 # ---- windows that overlap ------------------------------------------------------
 
@@ -24,17 +24,6 @@ def overlapping(ids, length, stride):
     return torch.tensor(windows), torch.tensor(targets), torch.tensor(count)
 
 
-WRONG["ch11-windows"] = r"""
-ids[:-1] -> ids[:-2]
-ids[1:] -> ids[1:-1]  # the last window is missing
-ids[1:].unfold(0, length, stride) -> windows.roll(-1, 1)  # shifted within each window
-count[0] = True -> # none has counted its beginning
-ids[:-1] -> ids
-ids[1:] -> ids.roll(-1)  # its target is missing
-windows = -> ids = torch.cat([ids, ids.new_zeros(length)])\n    windows =
-        # what is left at the end is dropped
-"""
-
 # ---- bits per character --------------------------------------------------------
 
 
@@ -48,15 +37,6 @@ def bits_per_character(logits, targets, sizes, count):
                 characters += sizes[token].item()
     return nats / math.log(2) / characters
 
-
-WRONG["ch11-bits"] = """
-/ math.log(2) -> # these are nats
-logs[count] -> logs.div(sizes[targets])[count]
-sizes[targets][count].sum() -> count.sum()  # each token's own bits per character
-logs[count] -> logs
-sizes[targets][count] -> sizes[targets]  # targets that do not count are among them
-log_softmax(dim=-1) -> softmax(dim=-1).log()  # rounded to 0 before its logarithm
-"""
 
 # ---- which characters may be drawn ---------------------------------------------
 
@@ -73,15 +53,6 @@ def may_be_drawn(logits, temperature, p):
     return kept
 
 
-WRONG["ch11-nucleus"] = """
-- falling -> # the character that reaches p is dropped
-torch.zeros_like(before < p).scatter(-1, places, before < p)
-    (before < p).gather(-1, places)  # the wrong way round
-(logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1) / temperature
-        # does not sum to 1
-if p == 1: -> if p > 1:  # too small to change a rounded sum
-"""
-
 # ---- a GPT ---------------------------------------------------------------------
 
 
@@ -97,23 +68,6 @@ def gpt(tokens, embedding, positions, layers):
         x = x + F.linear(F.relu(F.linear(norm(x), w["inner"])), w["outer"])
     return F.linear(norm(x), embedding)
 
-
-WRONG["ch11-gpt"] = r"""
-tril()
-    tril(1)  # one step ahead
-    tril(-1)  # NaN: the first position
-(y @ w["inner"].T).relu() -> F.gelu(y @ w["inner"].T)  # not GELU
-@ w["output"].T -> # before it is added
-return F.layer_norm(x, (d,)) -> return x  # the LN after the last layer is missing
-F.layer_norm(x, (d,))\n        q -> x\n        q
-F.layer_norm(x, (d,))\n        x -> x\n        x
-        # nothing is normalised before the sublayers
-w[name].T
-    w[name]  # for query, key and value, too
-    (w[name] if name == "query" else w[name].T)  # for the query, too
-embedding[tokens] -> embedding[tokens] * d**0.5  # is not multiplied by √d
-F.layer_norm(x, (d,))\n        q -> x\n        q  # attention reads the stream without
-"""
 
 # ---- a sampling loop -----------------------------------------------------------
 
@@ -132,12 +86,3 @@ def write_on(logits_of, prompt, draws, temperature, k, context):
                 break
         ids.append(i)
     return torch.tensor([ids[prompt.shape[1] :]])
-
-
-WRONG["ch11-repair"] = """
-chances = chances / chances.sum(dim=-1, keepdim=True) -> # does not add up to 1
-ids[:, -context:] -> ids[:, :context]  # the window does not slide
-(logits / temperature).softmax(dim=-1) -> logits.softmax(dim=-1) / temperature
-        # the temperature changes nothing
-> draw -> >= draw  # the sum should exceed the draw
-"""

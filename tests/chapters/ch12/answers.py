@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import right, wrong
 
 # ---- the other shift ---------------------------------------------------------
 
@@ -26,18 +26,6 @@ def shift_nearest_first(x):
     )
 
 
-WRONG["ch12-shift"] = r"""
-.tril(s - t) -> # right of the diagonal something is left
-return line
-    i, j = torch.arange(t)[:, None], torch.arange(s)\n    return x.gather(-1, (i -
-        j).clamp(min=0).expand_as(x)).tril()\n    return line
-        # is there a memory in front?
-    from annotated.transformer_xl import relative_shift\n\n    return
-        relative_shift(x.flip(-1)).tril(s - t)\n    return line  # calls `annotated`
-tril(s - t) -> tril()  # your diagonal ignores the memory
-x.flip(-1) -> x.flip(-1).float()  # the dtype is torch.float32
-"""
-
 # ---- update the memory -------------------------------------------------------
 
 
@@ -48,12 +36,6 @@ def update(memory, states, mem_len):
         joined = torch.cat((memory, states), dim=-2)
         return joined.narrow(2, n - min(n, mem_len), min(n, mem_len))
 
-
-WRONG["ch12-memory"] = """
-first: -> -mem_len:  # what does [-0:] give?
-.detach() -> # a gradient flows out of the memory
-[memory, states] -> [states]  # a short segment doesn't fill the memory
-"""
 
 # ---- relative attention ------------------------------------------------------
 
@@ -70,22 +52,6 @@ def relative_attention(q, k, values, r, u, v):
     return torch.einsum("bts,bsw->btw", scores.softmax(-1), values)
 
 
-WRONG["ch12-attention"] = """
-r.flip(0).T -> r.T  # as if the largest distance came first
-r.flip(0).T -> r.T
-line.unflatten(1, (t, s)) -> by_distance  # a column is still a distance
-q.shape[-1] ** 0.5 -> s**0.5  # divided by √s, the number of keys
-q + v -> q + u  # the distances got u; they need v
-q + u -> q + v  # the keys got v; they need u
-q + u -> q + w
-q + v -> q + u
-q + w -> q + v  # u and v are exchanged
-(q + u) @ k.mT -> (q + u) @ k.mT / q.shape[-1] ** 0.5
-(t, s))) / q.shape[-1] ** 0.5 -> (t, s)))  # only the first product is divided
-tril(s - t) -> tril()  # your mask ignores the memory
--torch.inf -> 0.0  # a score of 0 isn't a weight of 0
-"""
-
 # ---- how far back ------------------------------------------------------------
 
 
@@ -101,14 +67,6 @@ def first_seen(position, length, mem_len, layers):
     return min(needed)
 
 
-WRONG["ch12-reach"] = r"""
-for -> return max(0, position // length * length - mem_len * layers)\n    for
-        # looked back from the beginning of its own segment
-begin - mem_len -> position - mem_len  # not before the position
-for -> asked = position\n    for
-return position -> return asked - position + 1  # how many there are
-"""
-
 # ---- find the fault ----------------------------------------------------------
 
 
@@ -119,14 +77,3 @@ def bits_per_character(model, segments):
         nats, memory = model(tokens, target, memory)
         total, count = total + nats.sum(), count + target.numel()
     return total / count / math.log(2)
-
-
-WRONG["ch12-reader"] = """
-torch.cat(losses, dim=1).mean()
-    torch.stack([n.mean() for n in losses]).mean()  # counts as much as a long one
-    torch.cat(losses, dim=1).sum(0).mean()  # the characters of one row
-nats, memory = -> nats, _ =  # the memory is thrown away
-(mean / torch.tensor(2.0).log())
-    mean  # that is the loss in nats
-    mean.exp()  # that is the perplexity
-"""

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.exercises.answers import RIGHT, WRONG, right, wrong
+from tests.exercises.answers import RIGHT, right, wrong
 
 # ---- bucket ids ----------------------------------------------------------------
 
@@ -20,15 +20,6 @@ def bucket_ids(x, turns, real):
         rounds.append(ids)
     return torch.stack(rounds, dim=1)
 
-
-WRONG["ch13-buckets"] = """
-[turned, -turned] -> [turned]  # where are the opposites?
-ids.masked_fill(~real[:, None], 2 * turns.shape[-1])
-    ids.masked_fill(~real[:, None], 2 * turns.shape[-1]).mT.contiguous()
-        # the rounds come before the positions
-    ids * real[:, None]  # padding gets 2n
-    ids  # padding is hashed like the rest
-"""
 
 # ---- undo the sort -------------------------------------------------------------
 
@@ -66,13 +57,6 @@ def unsort(y, order):
     return result
 
 
-WRONG["ch13-unsort"] = """
-order.argsort(dim=-1) -> order  # that sorts once more
-y.gather(1, place[..., None].expand_as(y))
-    y[:, place[0]]  # by the order of the first
-    torch.stack([a[i] for a, i in zip(y, place, strict=True)])  # again and again
-"""
-
 # ---- join the rounds -----------------------------------------------------------
 
 
@@ -83,22 +67,6 @@ def join(outputs, lses):
     share = powers / powers.sum(dim=0).clamp(min=1e-30)
     return torch.einsum("rbt,rbtv->btv", share, outputs)
 
-
-WRONG["ch13-join"] = """
-lses.masked_fill(nobody, 0.0) -> lses
-joined.masked_fill(nobody[..., None], 0.0) -> joined.nan_to_num()
-        # the gradient of outputs holds NaN
-lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.masked_fill(nobody, 0.0).exp() /
-        lses.masked_fill(nobody, 0.0).exp().sum(0)  # infinity by
-lses.masked_fill(nobody, 0.0).softmax(dim=0) -> lses.exp() / lses.exp().sum(0)
-joined.masked_fill(nobody[..., None], 0.0) -> joined  # infinity by infinity
-lses.masked_fill(nobody, 0.0) -> lses
-joined.masked_fill(nobody[..., None], 0.0) -> joined  # gets zeros, not NaN
-(share[..., None] * outputs).sum -> outputs.mean  # every round counts the same
-softmax(dim=0) -> softmax(dim=-1)  # over positions
-lses.masked_fill(nobody, 0.0).softmax(dim=0) -> (lses - lses.max()).exp() /
-        (lses - lses.max()).exp().sum(0)  # each query's own rounds
-"""
 
 # ---- look to both sides --------------------------------------------------------
 
@@ -154,14 +122,6 @@ def encoder_round(x, values, bucket, c):
     return torch.cat(out)[order.argsort()]
 
 
-WRONG["ch13-encoder"] = """
-order[max(0, start - c) : start + 2 * c]
-    order.roll(c - start)[: 3 * c]  # nothing wraps around
-    order[max(0, start - c) : start + c]  # yours only looks back
-output[rows] -> output[start : start + c]  # still sorted
-len(x) > 1 -> len(x) > 1000  # looks at itself although others
-"""
-
 # ---- find the fault ------------------------------------------------------------
 
 
@@ -186,16 +146,4 @@ def lsh_attention(x, values, buckets, c):
 
 RIGHT["ch13-fault"] = """
 torch.cat([first, rows[:-1]]) -> rows.roll(1, 0)  # as the published codes do
-"""
-WRONG["ch13-fault"] = r"""
-rows[:, :, None], window[:, None, :] -> order.argsort()[rows][..., None],
-        order.argsort()[window][:, None]
-undo = order.argsort() -> undo = order
-softmax(dim=0) -> softmax(dim=-1)  # three faults are left
-rows[:, :, None], window[:, None, :] -> order.argsort()[rows][..., None],
-        order.argsort()[window][:, None]  # compares places in the sorted line
-undo = order.argsort() -> undo = order  # does `[order]` undo a sort?
-softmax(dim=0) -> softmax(dim=-1)  # along which axis is the softmax?
-torch.cat([first, rows[:-1]]) -> torch.cat([rows[1:2], rows[:-1]])
-        # your code raised RuntimeError
 """

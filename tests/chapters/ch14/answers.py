@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import WRONG, right, wrong
+from tests.exercises.answers import right, wrong
 
 # ---- undo three streams ------------------------------------------------------
 
@@ -23,12 +23,6 @@ def undo(y1, y2, y3, F, G, H):
     x3 = y3 - H(x1, x2)
     return x1, x2, x3
 
-
-WRONG["ch14-undo"] = """
-y2 / G -> y2 * G  # has to be divided
-G(y1, x3) -> G(y1, y3)
-F(x2, x3) -> F(y2, y3)  # yours look at outputs
-"""
 
 # ---- a backward pass that rebuilds -------------------------------------------
 
@@ -83,15 +77,6 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dy1, dy2, slopes
 
 
-WRONG["ch14-backward"] = """
-reversed(weights) -> weights
-insert(0, dw) -> append(dw)  # from the first to the last
-dy1, dy2 = dy2, dy1 + dz2 -> dy1 = dy1 + dz2  # so do their gradients
-insert(0, dw) -> append(dw)  # in the order of the weights
-dy1 + dz2 -> dz2  # directly, and through f
-w = w.detach() -> w = w  # in a tensor that it was given
-"""
-
 # ---- the same dice -----------------------------------------------------------
 
 
@@ -104,16 +89,6 @@ def replay(f, state, x):
     finally:
         torch.random.set_rng_state(before)
 
-
-WRONG["ch14-replay"] = """
-torch.set_rng_state(now)
-    # put it back to where it was
-    torch.set_rng_state(state)  # it had moved on since
-torch.set_rng_state(state) -> # other random numbers were drawn
-f(x)
-    f(x.detach().requires_grad_())  # no gradient flows from the result to x
-    torch.no_grad()(f)(x)  # is a detach in the way, or no_grad?
-"""
 
 # ---- chunks that look back ---------------------------------------------------
 
@@ -144,15 +119,6 @@ def in_chunks(f, x, size, reach):
     return torch.cat(out, dim=-2) if out else x[..., :0, :]
 
 
-WRONG["ch14-chunks"] = r"""
-first = max(0, begin - reach) -> first = begin  # don't see what stands before the chunk
-begin - first : -> reach:  # nothing was taken along there
-results = []
-    return f(x)\n    results = []  # more than size + reach positions
-    size, results = 1, []  # more often than there are chunks
-seen[..., begin - first :, :] -> seen  # part of the result
-"""
-
 # ---- find the fault ----------------------------------------------------------
 
 
@@ -165,18 +131,3 @@ def undo_all(blocks, y):
         y2 = y2 - G(y1)
         y1 = y1 - F(y2)
     return y2
-
-
-WRONG["ch14-stack"] = r"""
-dim=-1 -> dim=0
-reversed(blocks) -> blocks
-y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
-        # three faults are left
-reversed(blocks) -> blocks
-y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
-        # two faults are left: the blocks are
-y2 = y2 - G(y1)\n        y1 = y1 - F(y2) -> y1 = y1 - F(y2)\n        y2 = y2 - G(y1)
-        # a fault is left: in a block
-reversed(blocks) -> blocks  # a fault is left: the blocks are
-dim=-1 -> dim=0  # a fault is left: along which axis
-"""

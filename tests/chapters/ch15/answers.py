@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.exercises.answers import WRONG, right
+from tests.exercises.answers import right
 
 # ---- hide tokens, and ask for them -------------------------------------------
 
@@ -19,18 +19,6 @@ def hide(tokens, special, mask, choice, action, others):
     return read, labels
 
 
-WRONG["ch15-hide"] = """
-& ~torch.isin(tokens, special) -> & (tokens != 0)  # alone is left out
-& ~torch.isin(tokens, special) -> # special tokens and padding are asked
-asked & (action < 0.8) -> (action < 0.8)  # of all tokens
-tokens.where(asked, -100)
-    tokens.where(read == mask, -100)  # expected what is read
-    tokens.where(masked, -100)  # only masks have labels
-    tokens  # every token has a label
-asked & (action >= 0.8) & (action < 0.9) -> asked & (action >= 0.8)  # stays as it is
-return read, tokens.where(asked, -100) -> return read  # expected 2 values
-"""
-
 # ---- a head on [CLS] ---------------------------------------------------------
 
 
@@ -40,18 +28,6 @@ def classify(states, w, b, v, c, frozen):
         first = states.select(1, 0).clone()
     return F.linear(F.linear(first, w, b).tanh(), v, c)
 
-
-WRONG["ch15-head"] = """
-states[:, 0]
-    states.mean(dim=1)  # of all tokens are averaged
-    states[:, -1]  # where does [CLS] stand
-first @ w.mT -> first @ w  # the wrong way round
-torch.tanh(first @ w.mT + b) -> (first @ w.mT + b).sigmoid()  # expected the head's map
-if frozen: -> if not frozen:  # although they aren't frozen
-if frozen: -> if False:
-pooled @ v.mT -> (pooled.detach() if frozen else pooled) @ v.mT  # the pooler learns
-pooled @ v.mT + c -> (pooled @ v.mT + c).log_softmax(-1)  # tanh of the pooler's map
-"""
 
 # ---- who can see the answer? -------------------------------------------------
 
@@ -66,16 +42,6 @@ def layers_to_see(mask, shown, asked):
     return steps.where((asked >= 0) & shown[asked] & (steps < t), -1)
 
 
-WRONG["ch15-sees"] = """
-in range(t) -> in range(2)  # one layer is followed
-in range(t) -> in range(1, t + 1)  # one more than the layers
-mask.float() @ -> (mask & shown).float() @  # pass nothing on
-mask.float() @ holds.float() -> holds.float() @ mask.mT.float()  # who attends to i
-& (asked >= 0) -> # isn't the last position
-& shown -> # is nowhere
-seen & (layers < 0) -> seen  # not the first
-"""
-
 # ---- find the fault: half of the pairs ---------------------------------------
 
 
@@ -87,24 +53,6 @@ def pretraining_loss(token_logits, pair_logits, answers, labels):
     wrong_minus_right = wrong_minus_right * (1 - 2 * labels)
     return words + F.softplus(wrong_minus_right).mean()
 
-
-WRONG["ch15-half"] = """
-(pair_logits, labels) -> (pair_logits, labels, ignore_index=0)  # whose label is 0
-(pair_logits, -> (pair_logits.log_softmax(-1).exp(),  # does it get logits
-(token_logits[asked], answers[asked])
-    (token_logits.mT, answers, ignore_index=0, reduction="none").mean()
-        # by how many tokens
-    (token_logits.mT, answers)  # where nothing is asked have a loss
-    (token_logits.mT, answers, ignore_index=0, reduction="sum")  # of tokens are added
-F.cross_entropy(pair_logits, labels)
-    F.cross_entropy(pair_logits.sigmoid(), labels)  # plus the mean
-    F.nll_loss(pair_logits, labels)  # gets logits
-(token_logits[asked], answers[asked]) -> (token_logits.mT, answers, ignore_index=0,
-        reduction="none").mean()
-(pair_logits, labels) -> (pair_logits, labels, ignore_index=0)  # two faults are left
-words + F.cross_entropy(pair_logits, labels)
-    (words + F.cross_entropy(pair_logits, labels)).item()  # expected a tensor
-"""
 
 # ---- weight surgery ----------------------------------------------------------
 
@@ -128,18 +76,3 @@ def translate(state, layers):
             ours[f"{name}.weight"] = torch.einsum("io->oi", rows[i])
             ours[f"{name}.bias"] = biases.view(4, -1)[i].clone()
     return ours
-
-
-WRONG["ch15-surgery"] = """
-out.T -> out  # is square, and fits
-widen.T -> widen  # the map that widens
-qkv.T.chunk(3)
-    qkv.chunk(3, dim=-1)  # are square, and fit both ways
-    qkv.view(-1, len(qkv)).chunk(3)  # but mixes their numbers
-range(layers)
-    range(1)  # is missing: layers.1
-    range(1, layers + 1)  # is missing: layers.0
-set(names) ^ state.keys() -> state.keys() - set(names)  # doesn't say which
-set(names) ^ state.keys() -> ()  # is passed over
-{sorted(odd)} ->  # doesn't hold the name
-"""

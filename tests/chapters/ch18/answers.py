@@ -2,7 +2,7 @@
 
 import torch
 
-from tests.exercises.answers import RIGHT, WRONG, right, wrong
+from tests.exercises.answers import RIGHT, right, wrong
 
 # ---- a step in pieces --------------------------------------------------------
 
@@ -25,15 +25,6 @@ def step_in_pieces(model, optimizer, pieces, clip):
     return loss / tokens
 
 
-WRONG["ch18-pieces"] = r"""
-reduction="sum" -> reduction="mean"
-loss = loss / total -> loss = loss / len(pieces)  # a mean of means
-(targets != -100).sum() for -> targets.numel() for  # that includes padding
-loss.backward() -> optimizer.zero_grad(); loss.backward()  # the last piece alone
-losses = [] -> losses, logits = [], [model(x) for x, _ in pieces]
-        # when do you go backward
-"""
-
 # ---- a step in float16 -------------------------------------------------------
 
 
@@ -51,13 +42,6 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
     done = good + 1 >= patience
     return moved, scale * (1 + done), 0 if done else good + 1
 
-
-WRONG["ch18-scaler"] = r"""
-g.float() / scale -> (g / scale).float()  # which precision does the division need
-.clamp(max=1.0) -> # yours is made longer
-not flat.isfinite().all() -> flat.isnan().any()  # infinite or NaN
-scale / 2, 0 -> scale / 2, good  # counted from 0 again
-"""
 
 # ---- checkpoint a block ------------------------------------------------------
 
@@ -84,18 +68,6 @@ def checkpointed(f, x, *weights):
     before = torch.get_rng_state()
     return Again.apply(x, *weights)
 
-
-WRONG["ch18-checkpoint"] = r"""
-torch.set_rng_state(ctx.state) -> # in the second pass f draws other random numbers
-torch.set_rng_state(now) -> # the generator goes on from the second pass
-with torch.enable_grad(): -> if True:  # gradients are off in a backward pass
-return Checkpoint.apply(x, *weights)
-    return f(x, *weights)  # is still in memory
-    import torch.utils.checkpoint as ready; return ready.checkpoint(f, x, *weights,
-        use_reentrant=False)  # what you build here
-    f = lambda x, given=f: given(x, *weights); return Checkpoint.apply(x)
-        # if x needs none
-"""
 
 # ---- where does the memory go? -----------------------------------------------
 
@@ -127,19 +99,6 @@ def training_bytes(widths, rows, precision, shards, stage):
     return (each + copy) * held[0], each * held[1], 2 * each * held[2], sum(found)
 
 
-WRONG["ch18-memory"] = r"""
-widths[i - 1] * widths[i] + widths[i]
-    widths[i - 1] * widths[i]  # has biases as well
-    widths[i - 1] * widths[i] + widths[i - 1]  # one for each output
--(-count // shards) -> count // shards  # is filled up
-(4 + 2, 4, 2, 4) -> (2 + 4, 2, 2, 4)  # belong to the weights in float32
-stage >= 2 -> stage == 2  # stage 3 divides what stage 2 divides
-sum(widths[:-1]) -> sum(widths[1:-1])  # the first layer keeps
-rows * (read * -> rows * (read * (sum(widths) - widths[0] - widths[-1]) + read *
-        # it's one tensor
-rows * (read -> -(-rows // shards) * (read  # they aren't divided once more
-"""
-
 # ---- around the ring ---------------------------------------------------------
 
 
@@ -157,8 +116,7 @@ def ring(rank, n, gradient):
 
 
 RIGHT["ch18-ring"] = """
-rank - step) -> rank - 1 - step)
-rank + 1 - step -> rank - step  # at half the way, each has the sum of its own piece
+rank - step -> rank - 1 - step  # at half the way, each has the sum of its own piece
 """
 
 KNOWN = {}
@@ -171,20 +129,6 @@ def ring(rank, n, gradient):
         yield gradient[:1]
     return sum(KNOWN[other] for other in range(n))
 
-
-WRONG["ch18-ring"] = r"""
-pieces[i - 1] = received -> pieces[i - 1] = pieces[i - 1] + received  # no summands
-pieces[i - 1] = pieces[i - 1] + received -> pieces[i - 1] += received  # in place
-rank + 1 - step -> rank - step  # begin with the sum that's finished
-(rank - step) -> (rank + step)
-rank + 1 - step -> rank + 1 + step  # which piece can you send next
-gradient.tensor_split(n) -> gradient.chunk(n)  # IndexError
-torch.cat(pieces) -> torch.cat(pieces) / n  # that's the mean
-pieces[i - 1] = received -> pass  # each process has one finished sum
-range(n - 1):\n        i = (rank + 1 -> range(n):\n        i = (rank + 1
-        # more than 2(n − 1) times
-list(gradient.tensor_split(n)) -> n * [gradient]  # than one of n pieces
-"""
 
 # ---- everyone owns a part ----------------------------------------------------
 
@@ -206,30 +150,6 @@ def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
     return [weights + moves[: len(weights)], *kept.values()]
 
 
-WRONG["ch18-owners"] = r"""
-square.sqrt() + 1e-8 -> square.add(1e-8).sqrt()  # adds ε to the root
-clip / squares.sqrt() -> clip / g.norm()  # each part is clipped by its own norm
-squares = yield "all-reduce", g.square().sum() -> squares = g.square().sum()
-        # the norm of the whole gradient depends on all parts
-g = g / n -> # yours is a sum
-g = g / n ->
-g * (clip -> g / n * (clip  # you clip by the norm of the sum
-g.square().sum() -> g.norm()  # don't add up
-padded = torch.nn.functional.pad(gradient, added) -> padded = gradient  # add zeros
-0.9**step -> 0.9**(step + 1)
-0.999**step -> 0.999**(step + 1)  # counted from 1 already
-everyone[: len(weights)], m, u
-    everyone, m, u  # zeros that were added
-    everyone[: len(weights)], m[: len(weights) - rank * len(m)], u  # have p numbers
-    own, m, u  # the shape is
-m = 0.9 * m + 0.1 * g -> m = m.mul_(0.9).add_(0.1 * g)  # in place
-.view(n, -1)[rank] -> .view(-1, n)[:, rank]  # made of neighbours
-g = yield "reduce-scatter", padded
-    g = (yield "all-reduce", padded).chunk(n)[rank]  # for a single number
-everyone = yield "all-gather", own -> everyone = own.repeat(n)
-        # each process needs the weights
-"""
-
 # ---- find the fault ----------------------------------------------------------
 
 
@@ -245,18 +165,3 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
             w = w - 0.1 * min(1.0, clip / total.norm().item()) * total
         weights.append(w)
     return weights
-
-
-WRONG["ch18-fault"] = r"""
-shuffle(len(texts), epoch) -> shuffle(len(texts), 0)  # a fault is left: which rows
-gradient(weight, part) * len(part) for -> gradient(weight, part) for
-/ tokens -> / ranks  # how much does each count
-gradient(weight, part) * len(part) for -> clipped(gradient(weight, part)) * len(part)
-        for
-clipped(mean) -> mean  # has the norm that `clip` limits
-clipped(mean) -> mean  # isn't clipped
-/ tokens -> # over all tokens is left
-for rank in range(ranks)] -> for rank in range(ranks)]; shares = [rows]
-        # every process takes the gradient of its own rows
-clipped(mean) -> mean * clip / mean.norm()  # a shorter gradient stays
-"""

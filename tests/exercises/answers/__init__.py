@@ -2,18 +2,10 @@
 
 They were written apart from ``annotated/checks``, so that the checks are tried by code
 that their author did not derive from them. A right answer is a function with the name
-that the exercise asks for, ``@right("ch02-tempered")``. A wrong one is mostly a change
-of the model answer's text, in a table that `annotated.checks.changes` reads; with it
-stands a piece of the hint that has to appear::
-
-    WRONG["ch02-tempered"] = '''
-    / tau[:, None, None] -> # the temperature is not used
-    '''
-
-``RIGHT`` is a table of right ones; in place of a hint stands what is other in them.
-Only where it goes about the exercise in another way is it a function, decorated with
-``@wrong("ch02-tempered", "a piece of the hint")``. Beside these, the tests try every
-mistake of an exercise by itself.
+that the exercise asks for, ``@right("ch02-tempered")``, or a row of the table
+``RIGHT``, a change of the check's right answer. Wrong ones are rows of the check's own
+table of mistakes; here stand those that go about the exercise in another way, decorated
+with ``@wrong("ch02-tempered", "a piece of the hint")``.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +16,7 @@ from annotated.checks import Change, changes, source_of
 
 @dataclass(frozen=True)
 class Answer:
-    """A function, or a change of the model answer; and the hint, if it is wrong."""
+    """A function, or a change of the right answer; and the hint, if it is wrong."""
 
     exercise: str
     hint: str | None
@@ -38,7 +30,6 @@ class Answer:
 
 
 RIGHT: dict[str, str] = {}
-WRONG: dict[str, str] = {}
 _FUNCTIONS: list[Answer] = []
 
 
@@ -63,6 +54,3 @@ def answers() -> Iterator[Answer]:
     for exercise, table in RIGHT.items():
         for change in changes(table).values():
             yield Answer(exercise, None, change=change)
-    for exercise, table in WRONG.items():
-        for hint, change in changes(table).items():
-            yield Answer(exercise, hint, change=change)
