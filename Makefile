@@ -47,14 +47,18 @@ $(INSTALLED): requirements.txt pyproject.toml
 
 # ---- the book --------------------------------------------------------------
 
-# Warnings are errors, and all pages are read anew: Sphinx repeats no warning about a
-# page that it skips. (make serve does without, to be quick.)
-STRICT = --all -W --keep-going
+# Warnings are errors. Sphinx repeats none about a page that it skips, so it may skip
+# pages only after a build without any. (make serve does with warnings, to be quick.)
+STRICT = $(if $(CI),--all) -W --keep-going
+NO_WARNING := _build/.no-warning
 
 .PHONY: book
 book: executed ## build the book: notebooks, their outputs, the HTML; warnings are errors
 	@echo "== HTML"
+	@test -z "$(STRICT)" -o -e $(NO_WARNING) || rm -rf _build/.doctrees
+	@rm -f $(NO_WARNING)
 	@$(PY) $(BIN)/jupyter-book build . $(STRICT)
+	@test -z "$(STRICT)" || touch $(NO_WARNING)
 	@$(PY) -m tools.findings
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 

@@ -5,13 +5,14 @@ which every cell passed. The name of the file ends in a key: a hash of the noteb
 code and of all that this code depends on. An edit of anything else executes nothing.
 """
 
+import ast
 import hashlib
 import json
 import os
 import re
 import sys
 from collections.abc import Iterator
-from modulefinder import ModuleFinder
+from functools import cache
 from pathlib import Path
 
 from tools import ROOT
@@ -31,23 +32,44 @@ def dependencies(code: str, root: Path = ROOT) -> set[Path]:
     that they import; the checks of a chapter `chNN` that it names; and every file of
     DATA whose name stands in quotes (the ending may be missing) in any of these.
     """
-    finder = ModuleFinder(path=[str(root)])
-    finder.scan_code(compile(code, "notebook", "exec"), finder.add_module("notebook"))
-    for chapter in set(re.findall(r"\b(ch\d\d)-", code)):
-        if (root / "annotated/chapters" / chapter / "checks.py").is_file():
-            finder.import_hook(f"annotated.chapters.{chapter}.checks")
-    modules = finder.modules.values()
-    found = {Path(module.__file__) for module in modules if module.__file__}
+    checks = (
+        f"import annotated.chapters.{c}.checks"
+        for c in re.findall(r"\b(ch\d\d)-", code)
+    )
+    waiting, found = {*imported("\n".join([code, *checks]))}, set()
+    while waiting:
+        path = root / waiting.pop().replace(".", "/")
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file() and file not in found:
+                found.add(file)
+                waiting |= imported(file.read_text("utf-8"))
     data = {file for pattern in DATA for file in root.glob(pattern)}
     texts = [code, *(file.read_text("utf-8") for file in found)]
     while texts:
-        text = texts.pop()
-        for file in data - found:
-            name = f"{re.escape(file.stem)}({re.escape(file.suffix)})?"
-            if re.search(rf"""["'/]{name}["']""", text):
-                found.add(file)
-                texts.append(file.read_text("utf-8"))
+        names = quoted(texts.pop())
+        named = {f for f in data - found if f.name in names or f.stem in names}
+        found |= named
+        texts += [file.read_text("utf-8") for file in named]
     return found
+
+
+@cache  # most notebooks reach the same modules
+def imported(text: str) -> set[str]:
+    """The names of all that a text imports, of the packages around it, too."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    parts = [name.split(".") for name in names]
+    return {".".join(part[:n]) for part in parts for n in range(1, len(part) + 1)}
+
+
+@cache
+def quoted(text: str) -> set[str]:
+    """The names in a text that end at a quotation mark, and begin at one or a slash."""
+    return set(re.findall(r"""["'/]([^"'/\s]+)(?=["'])""", text))
 
 
 def code_cells(notebook: dict) -> list[dict]:

@@ -79,11 +79,16 @@ def library_functions(split: str) -> tuple[Function, ...]:
 @cache
 def _all_functions() -> tuple[Function, ...]:
     distinct = {}
-    for module, source in _modules():
-        for function in functions_of(source, module):
-            if len(function.tokens) in LENGTHS:
-                distinct.setdefault(disguised(function.tokens, 0), function)
+    for function in every_function():
+        if len(function.tokens) in LENGTHS:
+            distinct.setdefault(disguised(function.tokens, 0), function)
     return tuple(distinct.values())
+
+
+@cache
+def every_function() -> tuple[Function, ...]:
+    """Return all functions of the standard library's modules, of any length."""
+    return tuple(f for name, text in _modules() for f in functions_of(text, name))
 
 
 def _modules() -> Iterator[tuple[str, str]]:
@@ -107,10 +112,11 @@ def functions_of(source: str, module: str = "") -> Iterator[Function]:
     Raises:
         SyntaxError: if ``source`` is no Python of the version that runs.
     """
-    whole, bare = ast.parse(source), _Bare().visit(ast.parse(source))
-    for function, text in zip(_functions(whole), _functions(bare), strict=True):
-        labels = frozenset(labels_of(function))
-        yield Function(module, function.name, tokens_of(ast.unparse(text)), labels)
+    tree = ast.parse(source)
+    labels = [frozenset(labels_of(function)) for function in _functions(tree)]
+    bare = _functions(_Bare().visit(tree))
+    for function, held in zip(bare, labels, strict=True):
+        yield Function(module, function.name, tokens_of(ast.unparse(function)), held)
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
-import seaborn as sns
 from jaxtyping import Float
-from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgb, to_rgba
 from matplotlib.container import BarContainer
 from torch import Tensor
 
@@ -22,9 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 THIS, OTHER = COLOURS["this"], COLOURS["other"]  # a model, what it is compared with
-PALETTE = sns.color_palette(
-    [COLOURS[name] for name in "this other key query value minus right wrong".split()]
-)
+PALETTE = [
+    to_rgb(COLOURS[name])
+    for name in "this other key query value minus right wrong".split()
+]
 LINES = ("-", "--", ":", "-.")  # lines can be told apart without colour
 MARKERS = ("o", "s", "^", "D")
 DOTS = 8  # of a line, at most: one with more points is drawn without
@@ -36,10 +36,8 @@ WEIGHTS = LinearSegmentedColormap.from_list(
 
 def use_style() -> None:
     """Set the book's figure style for the rest of the session."""
-    sns.set_theme(
-        style="ticks",
-        palette=PALETTE,
-        rc={
+    plt.rcParams.update(
+        {
             "figure.figsize": (8.6, 3.4),
             "figure.constrained_layout.use": True,
             "font.family": "DejaVu Sans",
@@ -47,22 +45,30 @@ def use_style() -> None:
             **dict.fromkeys(
                 ("xtick.labelsize", "ytick.labelsize", "axes.labelsize"), 13
             ),
+            "axes.prop_cycle": plt.cycler(color=PALETTE),
             "axes.titlesize": 13.5,
             "axes.titleweight": "bold",
             "axes.titlelocation": "left",
             "legend.frameon": False,
             "legend.fontsize": 13,
+            "legend.title_fontsize": 12,
             # a line to stand on and a few to measure by
             **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
             "axes.grid": True,
             "axes.grid.axis": "y",
+            "axes.axisbelow": True,
+            "axes.linewidth": 1.25,
             "grid.color": COLOURS["rule"],
+            "grid.linewidth": 1,
             "lines.linewidth": 2,
+            "lines.solid_capstyle": "round",
+            "patch.edgecolor": "w",
+            "patch.force_edgecolor": True,
             **dict.fromkeys(("text.color", "axes.labelcolor"), COLOURS["ink"]),
             **dict.fromkeys(("xtick.color", "ytick.color"), COLOURS["muted"]),
             "axes.edgecolor": COLOURS["other"],
             **{f"{a}tick.{kind}.size": 0 for a in "xy" for kind in ("major", "minor")},
-        },
+        }
     )
 
 
@@ -243,9 +249,11 @@ def attention_heatmap(
             f"weights of shape {tuple(weights.shape)} need as many names: got "
             f"{len(queries)} queries and {len(keys)} keys"
         )
+    import seaborn  # with pandas and scipy: a second of each page that needs none
+
     if ax is None:
         _, ax = plt.subplots(figsize=(1.6 + 0.3 * len(keys), 1.2 + 0.28 * len(queries)))
-    sns.heatmap(
+    seaborn.heatmap(
         weights.detach().float().cpu().numpy(),
         vmin=0.0,
         vmax=1.0,

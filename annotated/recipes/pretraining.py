@@ -31,7 +31,7 @@ from annotated.classifier import pool
 from annotated.data.functions import (
     _modules,
     disguised,
-    functions_of,
+    every_function,
     library_functions,
     module_split,
 )
@@ -100,10 +100,9 @@ def code_texts(longest: int = 128) -> Unlabelled:
         for function in library_functions(split)
     }
     known: dict[Text, str] = {}
-    for module, source in _modules():
-        if (split := module_split(module)) != "test":
-            for function in functions_of(source, module):
-                known.setdefault(function.tokens, split)
+    for function in every_function():
+        if (split := module_split(function.module)) != "test":
+            known.setdefault(function.tokens, split)
     texts: dict[str, list[Text]] = {"train": [], "validation": []}
     for tokens, split in known.items():
         if split == "validation" or disguised(tokens, 0) not in held:

@@ -28,6 +28,8 @@ def uncited(doctree: nodes.document, known: Iterable[str]) -> list[nodes.referen
 
 
 def check(app, doctree: nodes.document) -> None:
+    for path in app.config.bibtex_bibfiles:
+        app.env.note_dependency(str(app.srcdir / path))
     known = [
         entry.fields["url"]
         for path in app.config.bibtex_bibfiles

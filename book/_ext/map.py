@@ -7,7 +7,9 @@ that one.
 
 import math
 import re
-from pathlib import PurePosixPath
+import zlib
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
 import yaml
 from docutils import nodes
@@ -397,8 +399,27 @@ def put_in(app, doctree: nodes.document, docname: str) -> None:
             title.parent.insert(title.parent.index(title) + 1, small)
 
 
+def also_written(app, env) -> Iterable[str]:
+    """Pages to write although their sources are as they were: all, after a new title.
+
+    The first page always, since Sphinx copies styles and scripts with a page.
+    """
+    titles = {name: title.astext() for name, title in env.titles.items()}
+    known, env.titles_written = getattr(env, "titles_written", None), titles
+    return [app.config.root_doc] if titles == known else env.found_docs
+
+
+def version() -> int:
+    """A number that changes with the extensions: then all pages are read again."""
+    root = Path(__file__).parents[2]
+    files = [*root.glob("book/_ext/*.py"), *root.glob("tools/*.py")]
+    return zlib.crc32(b"".join(file.read_bytes() for file in sorted(files)))
+
+
 def setup(app):
     app.add_node(cards_node)
     app.add_directive("cards", CardsDirective)
     app.connect("doctree-resolved", put_in)
-    return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("env-updated", also_written)
+    safe = {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"env_version": version(), **safe}

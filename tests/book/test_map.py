@@ -134,3 +134,12 @@ def test_the_last_page_leads_nowhere_and_a_deeper_one_as_the_theme_has_it():
 )
 def test_the_chapter_of_a_page(page, chapter):
     assert book_map.chapter_of(page) == chapter
+
+
+def test_all_pages_are_written_again_after_a_new_title():
+    book = app()
+    assert book_map.also_written(book, book.env) == set(TITLES)
+    assert book_map.also_written(book, book.env) == ["book/intro"]
+    book.env.titles["notebooks/03_heads"] = nodes.title("", "3. Tails")
+    assert book_map.also_written(book, book.env) == set(TITLES)
+    assert book_map.also_written(book, book.env) == ["book/intro"]

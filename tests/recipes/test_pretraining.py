@@ -115,6 +115,8 @@ def library(monkeypatch):
     modules.append((names("train")[7], TWIN.replace("other", "mine")))
     held = [*functions_of(TWIN)]
     monkeypatch.setattr(pretraining, "_modules", lambda: iter(modules))
+    every = [f for module, source in modules for f in functions_of(source, module)]
+    monkeypatch.setattr(pretraining, "every_function", lambda: every)
     monkeypatch.setattr(
         pretraining, "library_functions", lambda split: tuple[Function](held)
     )

@@ -9,7 +9,7 @@ FAULTS = {
         ("module_split(f.module) == split", "True", "one text in all splits"),
     ],
     "functions_of": [
-        ("_Bare().visit(ast.parse(source))", "ast.parse(source)", "with docstrings"),
+        ("_Bare().visit(tree)", "tree", "with docstrings"),
     ],
     "_all_functions": [
         ("disguised(function.tokens, 0), function", "function.tokens, function",
