@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 
 from annotated import gpt2
-from annotated.batches import datasets
 from annotated.chapters.ch16.drawings import TINY, random_state
+from annotated.data import datasets
 from annotated.data.datasets import DataError, File
 from annotated.gpt import GPT, GPTConfig
 from annotated.gpt2 import SIZES, count_parameters, initialise, official_gpt2

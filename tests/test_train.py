@@ -281,7 +281,7 @@ def test_a_run_is_not_overwritten(capsys):
 
 
 def test_a_missing_data_set_is_named(capsys, monkeypatch):
-    from annotated.batches import datasets
+    from annotated.data import datasets
 
     def unreachable(name, *files):
         raise datasets.DataError(f"{name}: cannot download train.en.gz")

@@ -24,7 +24,8 @@ from urllib.parse import urlsplit
 import pooch
 import pytest
 
-from annotated.batches import SPLITS, datasets
+from annotated.batches import SPLITS
+from annotated.data import datasets
 from annotated.data.datasets import (
     REGISTRY,
     DataError,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from annotated.attention import record_attention
-from annotated.batches import reactions
+from annotated.data import reactions
 from annotated.data.datasets import DataError
 from annotated.data.reactions import (
     FILES,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from annotated.batches import SPLITS, spelling
+from annotated.batches import SPLITS
+from annotated.data import spelling
 from annotated.data.datasets import DataError
 from annotated.data.spelling import (
     CMUDICT,

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from annotated.batches import vendored
+from annotated.data import vendored
 from annotated.data.datasets import DataError
 from annotated.data.vendored import vendored_file
 

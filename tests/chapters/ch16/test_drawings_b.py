@@ -376,7 +376,7 @@ def test_wrong_orders_and_epsilons_are_loaded_without_an_error():
 
 @pytest.fixture
 def missing(monkeypatch, tmp_path):
-    from annotated.batches import vendored
+    from annotated.data import vendored
 
     monkeypatch.setattr(vendored, "files", lambda name: tmp_path)
 
