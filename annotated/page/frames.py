@@ -21,7 +21,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from annotated.page.svg import drawings
+from annotated.page.svg import drawings, unique
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,9 +107,7 @@ def require_alt(alt: str | None) -> str:
     return alt.strip()
 
 
-def plot_html(
-    figure: "Figure", alt: str | None, *, once: bool = False, salt: str = ""
-) -> Markup:
+def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Markup:
     """Return a figure as SVG that follows the page's theme, and close it.
 
     Args:
@@ -117,7 +115,6 @@ def plot_html(
         alt: what it shows, in words.
         once: draw it for a phone alone, and enlarge that where there is room: it is
             one of many frames.
-        salt: tells figures of one page apart that have the same ``alt``.
 
     Raises:
         ValueError: if ``alt`` says nothing.
@@ -125,20 +122,20 @@ def plot_html(
     from matplotlib import pyplot
 
     alt = require_alt(alt)
-    drawn = drawings(figure, alt + salt, once=once)
+    drawn = drawings(figure, alt, once=once)
     pyplot.close(figure)
     return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
 
 
 def name_of(kind: str, *contents: Any) -> str:
-    """Return an id for HTML: the same at every run, another for other contents.
+    """Return an id for HTML that nothing else on a page has, the same at every run.
 
     Args:
         kind: what it begins with.
         contents: what it depends on.
     """
     digest = hashlib.sha256("".join(map(str, contents)).encode()).hexdigest()
-    return f"{kind}-{digest[:12]}"
+    return unique(f"{kind}-{digest[:12]}")
 
 
 def frame_slider(
@@ -170,9 +167,7 @@ def frame_slider(
         ValueError: if an alternative text says nothing.
     """
     values = list(values)
-    images = [
-        plot_html(draw(value), alt(value), once=True, salt=label) for value in values
-    ]
+    images = [plot_html(draw(value), alt(value), once=True) for value in values]
     names = [str(value) for value in values]
     return Html(
         render(

@@ -8,6 +8,7 @@ side are stacked: one unit is a pixel in both, so letters are as large as asked 
 import io
 import math
 import re
+from collections import Counter
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,29 @@ COLOURS = dict(
     re.findall(r"--at-([a-z]+): (#[0-9a-f]{6})\b", TOKENS.read_text().split("}")[0])
 )
 
+_given: Counter[str] = Counter()
 
-def drawings(figure: "Figure", salt: str, *, once: bool = False) -> list[dict]:
+
+def unique(name: str) -> str:
+    """Return a name that nothing else on a page has: with a number, from the second on.
+
+    A page is one run of one notebook, so the names are the same at every run. Without
+    it, equal drawings would share a clip path: where the first is hidden, the others
+    would be blank.
+
+    Args:
+        name: what tells it from most others; it ends in no number of its own.
+    """
+    _given[name] += 1
+    return name if _given[name] == 1 else f"{name}-{_given[name]}"
+
+
+def drawings(figure: "Figure", alt: str, *, once: bool = False) -> list[dict]:
     """Return the drawings of a figure: for the page, and for a phone if it needs one.
 
     Args:
         figure: a matplotlib figure; it is changed.
-        salt: what makes its names differ from those of other figures on a page.
+        alt: what it shows; the names inside it are made from this.
         once: draw it for a phone alone.
 
     Returns:
@@ -45,10 +62,10 @@ def drawings(figure: "Figure", salt: str, *, once: bool = False) -> list[dict]:
     width, height = (inches * INCH for inches in figure.get_size_inches())
     for ax in figure.axes:
         _lighten(ax)
-    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, salt)]
+    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, alt)]
     if once or width > PHONE:
         height *= 1 + 0.85 * (_stack(figure) - 1)
-        drawn.append(_drawing(figure, min(width, PHONE), height, salt))
+        drawn.append(_drawing(figure, min(width, PHONE), height, alt))
     return drawn
 
 
@@ -103,7 +120,7 @@ def _stack(figure: "Figure") -> int:
     return len(row)
 
 
-def _drawing(figure: "Figure", width: float, height: float, salt: str) -> dict:
+def _drawing(figure: "Figure", width: float, height: float, alt: str) -> dict:
     """Return the drawing at a width and height in pixels."""
     import matplotlib
     from matplotlib.collections import Collection
@@ -119,7 +136,7 @@ def _drawing(figure: "Figure", width: float, height: float, salt: str) -> dict:
     for ax in figure.axes:
         _part(ax)
     raw = io.StringIO()
-    style = {"svg.hashsalt": f"{salt}{width}", "svg.fonttype": "none"}
+    style = {"svg.hashsalt": unique(f"{alt}{width}"), "svg.fonttype": "none"}
     with matplotlib.rc_context(style):
         figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None})
     return {"width": round(width), "height": round(height), "inner": _inner(raw)}

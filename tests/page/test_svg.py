@@ -1,6 +1,7 @@
 """annotated/page/svg.py: a figure in the page's type and colours, wide and narrow."""
 
 import re
+from collections import Counter
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -8,6 +9,7 @@ import numpy
 import pytest
 from bs4 import BeautifulSoup
 
+from annotated.page import svg
 from annotated.page.frames import static
 from annotated.page.plots import THIS, name_lines, use_style
 from annotated.page.svg import COLOURS, MOST_MARKS, PHONE, SMALLEST, TEXT, drawings
@@ -25,13 +27,13 @@ def curve(ax, **changes) -> None:
     ax.plot([0, 1, 2], [3, 1, 2], **changes)
 
 
-def drawn(salt="a curve that falls", once=False, size=(8.6, 3), columns=1):
+def drawn(alt="a curve that falls", once=False, size=(8.6, 3), columns=1):
     figure, axes = plt.subplots(1, columns, figsize=size, squeeze=False)
     for i, ax in enumerate(axes[0]):
         curve(ax)
         ax.set(xlabel=f"step {i}", ylabel=f"loss {i}")
         ax.set_title(f"panel {i}")
-    return drawings(figure, salt, once=once)
+    return drawings(figure, alt, once=once)
 
 
 def soup(drawing) -> BeautifulSoup:
@@ -148,18 +150,22 @@ def test_names_of_lines_stand_apart_at_their_ends():
         assert min(gaps) > SMALLEST
 
 
-def test_a_page_can_hold_two_figures():
+def test_drawings_of_a_page_share_no_names_even_if_they_are_equal(monkeypatch):
+    monkeypatch.setattr(svg, "_given", Counter())
+    several = [*drawn("one"), *drawn("other"), *drawn("one")]
     names = []
-    for salt in ("one", "other"):
-        for drawing in drawn(salt):
-            page = soup(drawing)
-            names += [tag["id"] for tag in page.find_all(id=True)]
-            used = re.findall(r"url\(#([\w-]+)\)", drawing["inner"])
-            assert used, "a curve is clipped"
-            assert set(used) <= {tag["id"] for tag in page.find_all(id=True)}
-            assert "<style" not in drawing["inner"], "it would hold for the whole page"
+    for drawing in several:
+        page = soup(drawing)
+        own = [tag["id"] for tag in page.find_all(id=True)]
+        used = re.findall(r"url\(#([\w-]+)\)", drawing["inner"])
+        assert used, "a curve is clipped"
+        assert set(used) <= {*own}
+        assert "<style" not in drawing["inner"], "it would hold for the whole page"
+        names += own
     assert len(names) == len(set(names))
-    assert drawn("one") == drawn("one"), "the same at every run"
+    monkeypatch.setattr(svg, "_given", Counter())
+    again = [*drawn("one"), *drawn("other"), *drawn("one")]
+    assert again == several, "the same at every run"
 
 
 def test_many_marks_become_a_picture():

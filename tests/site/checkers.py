@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import prod
+from pathlib import Path
 
 from playwright.sync_api import Page, TimeoutError
 
@@ -9,17 +10,18 @@ from book._ext.pages import alt_problem
 from tests.site.browser import Visit
 from tools.vendor import TEST_VENDOR
 
+DRAWINGS = Path(__file__).with_name("drawings.js").read_text(encoding="utf-8")
 AXE = (TEST_VENDOR / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 # Without preload: axe would fetch imported style sheets, from addresses it gets wrong.
 AXE_OPTIONS = {"resultTypes": ["violations"], "preload": False}
 PHONE = (360, 740)  # small, even for a phone
+USUAL_PHONE = (390, 844)  # down to this width, letters have 12 pixels
 
 
-def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
-    """Visit a page once; yield the name of each check with what it finds wrong.
+def first_sight(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
+    """Visit a page as it opens, in light; yield each check with what it finds wrong.
 
-    First the page as it opens, in light; then unfolded, used and in dark; then on a
-    phone, in light again. So axe sees each of them once.
+    All drawings are seen in all states, and explorers compute what Python does.
     """
     page = visit.page
     visit.open(address)
@@ -28,14 +30,23 @@ def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
     yield "images", images(page)
     yield "formulas", mathematics(page)
     yield "widgets", widget_manager(visit)
-    yield "skip link", skip_link(page)
     set_theme(page, "light")
     yield "axe, light", axe(page)
+    open_everything(page)
+    yield "drawings", drawings(page)
+    for number in range(page.locator(".annotated-explorer").count()):
+        yield f"explorer {number}, numbers", explorer_checks(page, number)
+    yield from requests(visit)
 
+
+def in_use(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
+    """Visit a page and use it, unfolded; then in the dark, and on a phone."""
+    page = visit.page
+    visit.open(address)
+    yield "skip link", skip_link(page)
     open_everything(page)
     yield "focus", focus(page)
     yield from uses(page)
-    yield "heights", heights(page)
     set_theme(page, "dark")
     yield "axe, dark", axe(page)
 
@@ -43,9 +54,14 @@ def findings(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
     set_theme(page, "light")
     offer_the_way_back(page)
     yield "sideways on a phone", sideways(page)
-    yield "heights on a phone", heights(page)
     yield "axe, phone", axe(page)
+    narrow(page, *USUAL_PHONE)
+    yield "drawings on a phone", drawings(page)
+    yield from requests(visit)
 
+
+def requests(visit: Visit) -> Iterator[tuple[str, list[str]]]:
+    """What went wrong with the page's requests and scripts so far."""
     yield "other hosts", visit.blocked
     yield "requests that fail", visit.failed
     yield "errors", visit.errors
@@ -57,7 +73,6 @@ def uses(page: Page) -> Iterator[tuple[str, list[str]]]:
     for number in range(page.locator(".annotated-frames").count()):
         yield f"slider {number}", slider(page, number)
     for number in range(page.locator(".annotated-explorer").count()):
-        yield f"explorer {number}, numbers", explorer_checks(page, number)
         yield f"explorer {number}, keyboard", explorer_keyboard(page, number)
 
 
@@ -71,6 +86,14 @@ def axe(page: Page) -> list[str]:
         for fault in report["violations"]
         for node in fault["nodes"]
     ]
+
+
+def drawings(page: Page) -> list[str]:
+    """What is wrong with the drawings, in all states; see drawings.js."""
+    seen = page.evaluate(DRAWINGS)
+    problems = {alt: alt_problem(alt) for alt in seen["alts"]}
+    badly = [f"{alt!r} {problem}" for alt, problem in problems.items() if problem]
+    return seen["wrong"] + badly
 
 
 def images(page: Page) -> list[str]:
@@ -236,44 +259,6 @@ def focus(page: Page) -> list[str]:
     page.mouse.move(0, 0)
     page.wait_for_function("!document.querySelector('.tooltip')")
     return hidden
-
-
-HEIGHTS = """async (most) => {
-    const found = [];
-    for (const figure of document.querySelectorAll(
-        ".annotated-explorer, .annotated-frames")) {
-        const controls = [...figure.querySelectorAll("input:not([type=text]), select")];
-        const counts = controls.map((one) =>
-            one.type === "range" ? Number(one.max) + 1 : one.options?.length ?? 2);
-        const total = counts.reduce((product, count) => product * count, 1);
-        const seen = new Map([[figure.offsetHeight, "at first"]]);
-        for (let n = 0; n < Math.min(most, total); n += 1) {
-            let state = (n * 7919) % total; // a prime: they lie all over
-            controls.forEach((one, i) => {
-                const at = state % counts[i];
-                state = Math.floor(state / counts[i]);
-                if (one.type === "range") one.value = at;
-                else if (one.type === "checkbox") one.checked = Boolean(at);
-                else one.selectedIndex = at;
-            });
-            controls[0]?.dispatchEvent(new Event("input", { bubbles: true }));
-            await new Promise(requestAnimationFrame);
-            seen.set(figure.offsetHeight, controls.map((one) => one.value).join(", "));
-        }
-        const low = Math.min(...seen.keys()), high = Math.max(...seen.keys());
-        if (high - low > 1) found.push(`its height goes from ${low} (${seen.get(low)}) `
-            + `to ${high} px (${seen.get(high)}): ${figure.ariaLabel}`);
-    }
-    return found;
-}"""
-
-
-def heights(page: Page, most: int = 24) -> list[str]:
-    """Figures whose height changes when their controls do, in so many states at most.
-
-    What stands below them would move under the reader's finger.
-    """
-    return page.evaluate(HEIGHTS, most)
 
 
 FRAMES = """(slider) => [...slider.querySelectorAll(".annotated-frame")]

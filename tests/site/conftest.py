@@ -3,14 +3,25 @@
 The browser is $CHROMIUM, or a Chromium or Chrome on the path, or Playwright's own
 (`playwright install chromium`). Without one these tests are skipped, loudly; with
 CI=true they fail.
+
+Every page is visited once, with all states of its drawings. A test in more detail says
+what it covers, `@pytest.mark.covers("17", "page/pair")`: a chapter by its number, other
+files by a piece of their path. It runs when one of them differs from the main branch,
+when its own file does, or what all pages share; and of the others runs a tenth, chosen
+by the commit. All run if ANNOTATED_ALL is set, or where a file of tests is named.
 """
 
+import hashlib
 import os
+import re
+import subprocess
+from functools import cache
 
 import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.site.browser import (
+    ROOT,
     built_pages,
     find_browser,
     launched,
@@ -22,6 +33,62 @@ NO_BROWSER = (
     "NO BROWSER: the built pages were not tried. Install Chromium (or run "
     "`playwright install chromium`), or set CHROMIUM to the path of one."
 )
+
+# what all pages share; of the laboratory and of chapters, their own tests say it
+SHARED = re.compile(
+    r"^(annotated/page/(?!.*(ch\d|laboratory))|book/(_ext|_static|vendor)/|_config\.yml"
+    r"|requirements\.txt|tests/site/(browser|checkers|conftest|drawings))"
+)
+
+
+@cache
+def git(*arguments: str) -> list[str]:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else []
+
+
+@cache
+def changed() -> list[str]:
+    """The files that differ from the main branch, committed or not; of tests, ours."""
+    for main in ("origin/main", "main"):
+        if base := git("merge-base", "HEAD", main):
+            new = git("ls-files", "--others", "--exclude-standard")
+            every = git("diff", "--name-only", *base) + new
+            return [one for one in every if not re.match("tests/(?!site/)", one)]
+    return []
+
+
+def reached(covered: tuple[str, ...], own: str) -> bool:
+    """Whether a test in the file `own` covers anything that has changed."""
+    chapters = [rf"(ch|/){one}(?!\d)" for one in covered if one.isdigit()]
+    others = [re.escape(one) for one in (*covered, own) if not one.isdigit()]
+    wanted = re.compile("|".join([SHARED.pattern, *chapters, *others]))
+    return any(map(wanted.search, changed()))
+
+
+def by_turns(test: str) -> bool:
+    """Whether it is the test's turn: every tenth at one commit, others at the next."""
+    text = "".join([*git("rev-parse", "HEAD"), test])
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 10 == 0
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "covers(*files): run when one of them changed")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("ANNOTATED_ALL") or any(".py" in one for one in config.args):
+        return
+    spared = [
+        item
+        for item in items
+        for mark in [item.get_closest_marker("covers")]
+        if mark and not reached(mark.args, item.location[0])
+        if not by_turns(item.nodeid)
+    ]
+    items[:] = [item for item in items if item not in spared]
+    config.hook.pytest_deselected(items=spared)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -18,11 +18,9 @@ from tests.site.browser import (
     site_folder,
     visiting,
 )
-from tests.site.checkers import heights, set_theme
+from tests.site.checkers import drawings, set_theme
 
 WIDTHS = 390, 1200, 1280, 1440, 1920
-STATES = 60  # of a figure with controls
-# What is read on a screen: sub- and superscripts and formulas excepted.
 LOOKS = """(dark) => {
     const found = [], article = document.querySelector("article.bd-article");
     if (!article) return found;
@@ -38,21 +36,6 @@ LOOKS = """(dark) => {
     for (const formula of innerWidth > 600 ? formulas : [])
         if (seen(formula) && formula.scrollWidth > formula.clientWidth + 1)
             told("a formula is cut", formula);
-    const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-    const small = new Set();
-    while (walker.nextNode()) {
-        const node = walker.currentNode.parentElement;
-        if (!walker.currentNode.data.trim() || small.has(node)
-            || node.closest("sub, sup, mjx-container, script, style, .baseline")
-            || node.getAttribute("baseline-shift") || !seen(node)) continue;
-        const scale = node.getScreenCTM ? Math.hypot(node.getScreenCTM().a,
-            node.getScreenCTM().b) : 1;
-        const size = parseFloat(getComputedStyle(node).fontSize) * scale;
-        if (size < 11.8) {
-            small.add(node);
-            told(`${size.toFixed(1)} px`, node);
-        }
-    }
     if (dark) for (const node of article.querySelectorAll("*")) {
         const [r, g, b, a = 1] = (getComputedStyle(node).backgroundColor
             .match(/[\\d.]+/g) || []).map(Number);
@@ -84,7 +67,7 @@ def looked_at(visit, address: str) -> dict[str, list[str]]:
                 visit.page.wait_for_timeout(300)
                 wrong = looks(visit.page, theme == "dark")
                 if touched:
-                    wrong += heights(visit.page, STATES)
+                    wrong += drawings(visit.page)
                 for one in wrong:
                     where = f"{width} {theme}{' touched' * touched}"
                     found.setdefault(one, []).append(where)

@@ -10,6 +10,8 @@ import pytest
 from book._ext import pages
 from tests.site.browser import ROOT
 
+pytestmark = pytest.mark.covers("book/_ext")
+
 PNG = "data:image/png;base64,AAAA"
 
 

@@ -1,5 +1,8 @@
 """The checks of a page must be able to fail: each is shown a page with its fault."""
 
+import re
+from collections import defaultdict
+
 import matplotlib.pyplot as plt
 import pytest
 
@@ -7,6 +10,8 @@ from annotated.page.frames import Choice, Slider, Text, explorer, frame_slider
 from book._ext.pages import SHARED
 from tests.site import checkers
 from tests.site.browser import built_pages, served, visiting
+
+pytestmark = pytest.mark.covers()
 
 
 def bar(height):
@@ -17,9 +22,10 @@ def bar(height):
 
 SLIDER = frame_slider(bar, [1, 2, 3], label="height", alt=lambda h: f"A bar of {h}")
 EXPLORER = explorer(
-    """const x = state.x;
-    view.svg(20, 20, `the square of ${x}`);
-    const row = [x, x * x];
+    """const x = state.x, row = [x, x * x];
+    const svg = view.svg(40, 40, `the square of ${x}`);
+    view.add(svg, "rect", { width: x, height: x, fill: "currentColor" });
+    view.add(svg, "text", { x: 5, y: 35, text: x });
     return { values: { square: x * x, row, parity: x % 2 ? "odd" : "even" }, says: "" };
     """,
     {},
@@ -27,6 +33,7 @@ EXPLORER = explorer(
     label="Squares",
     checks=[({"x": 3}, {"square": 9.00001, "row": [3, 9], "parity": "odd"})],
 )
+CLIP = re.search('<clipPath id="[^"]+"', SLIDER.text)[0]
 DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
     "AABJRU5ErkJggg=="
@@ -65,6 +72,19 @@ FAULTS = [
     ("axe, light", "label:", '<label for="frames-', '<b id="'),
     ("axe, dark", "color-contrast:", "color: #eee", "color: #444"),
     ("axe, phone", "color-contrast:", "color: #222", "color: #ccc"),
+    ("drawings", "height, frame 0: none of", CLIP, f'{CLIP} visibility="hidden"'),
+    ("drawings", "is elsewhere", CLIP, "<clipPath"),
+    ("drawings", "x 1: none of 1 marks", 'height: x, fill: "',
+     'height: x, fill: x > 2 ? "none" : "'),
+    ("drawings", "x 0: nothing is drawn", "const svg = view.svg(40",
+     "if (x < 3) return {}; const svg = view.svg(40"),
+    ("drawings", "it holds NaN", "width: x,", "width: NaN,"),
+    ("drawings", "9.0 px", "text: x }", "text: x, style: 'font-size: 9px' }"),
+    ("drawings", "8 px outside", "y: 35", "y: 45"),
+    ("drawings", "says too little", "the square of", "square"),
+    ("drawings", "more than once", "<h1>", '<h1 id="there">'),
+    ("drawings", "2 drawings are shown", "<figure class=",
+     '<figure style="visibility: visible" class='),
     ("focus", 'style="outline: none', "color: inherit", "outline: none"),
     ("slider 0", "shows frames", "frame.hidden = i !==", "i !=="),
     ("slider 0", "shows frames", "i !== index", "i < index"),
@@ -81,14 +101,16 @@ FAULTS = [
     ("explorer 0, numbers", "without values", '"values": {', '"values": {}, "no": {'),
     ("explorer 0, keyboard", "no focus", "<select", '<select onfocus="this.blur()"'),
     ("explorer 0, keyboard", "changes nothing", '"input", update', '"wheel", update'),
-    ("heights", "Squares", '"even" }, says: ""',
+    ("drawings", "Squares: its height", '"even" }, says: ""',
      '"even" }, says: "said ".repeat(x ** 6)'),
-    ("heights", ": height", "block !important; visibility: hidden", "none"),
-    ("heights on a phone", "Squares", "svg(20, 20,",
-     "svg(20, view.width() < 400 ? 20 * x : 20,"),
+    ("drawings", "height: its height", "block !important; visibility: hidden", "none"),
+    ("drawings on a phone", "Squares: its height", "svg(40, 40,",
+     "svg(40, view.width() < 400 ? 40 * x : 40,"),
     ("sideways on a phone", "px wide", "width: 300px", "width: 900px"),
     ("sideways on a phone", "900 px", "width: 300px; overflow: auto",
      "width: 900px; position: absolute; left: 0"),
+    ("drawings on a phone", "9.0 px", "text: x }",
+     "text: x, style: view.width() < 400 && 'font-size: 9px' }"),
     ("other hosts", ELSEWHERE, END, f'<script src="{ELSEWHERE}"></script>'),
     ("other hosts", ELSEWHERE, END, f'<script>fetch("{ELSEWHERE}")</script>'),
     ("other hosts", "/outside.js", END, '<script src="/outside.js"></script>'),
@@ -123,8 +145,12 @@ def findings(browser, tmp_path, monkeypatch):
     def visited(html: str) -> dict[str, str]:
         (tmp_path / "page.html").write_text(html, encoding="utf-8")
         with served(tmp_path) as base, visiting(browser, base) as visit:
-            found = dict(checkers.findings(visit, "page.html"))
-        return {check: "; ".join(wrong) for check, wrong in found.items()}
+            found = [*checkers.first_sight(visit, "page.html")]
+            found += checkers.in_use(visit, "page.html")
+        several = defaultdict(list)  # some are tried at both visits
+        for check, wrong in found:
+            several[check] += wrong
+        return {check: "; ".join(wrong) for check, wrong in several.items()}
 
     return visited
 

@@ -9,6 +9,8 @@ import pytest
 from tests.site import checkers
 from tests.site.browser import visiting
 
+pytestmark = pytest.mark.covers()
+
 CHAPTER = "notebooks/01_seq2seq_attention.html"
 KINDS = [
     CHAPTER,  # formulas, a frame slider, an explorer

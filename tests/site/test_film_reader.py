@@ -9,14 +9,10 @@ from annotated.chapters.ch10 import drawings as ch10
 from annotated.page.frames import static
 from annotated.page.packed import unpack_films
 from annotated.recipes.classification import words_of
+from tests.site.explorer import results
 
-STUB = """
-const kept = {}, node = () => ({ setAttribute: () => null });
-const view = {
-  once: (name, make) => (kept[name] ??= make()), svg: () => null, add: () => null,
-  width: () => 600, loader: node, control: (it) => it,
-};
-"""
+pytestmark = pytest.mark.covers("10", "classification")
+
 READ = [
     "a smart film with a stupid title",
     "It's NOT bad — really; I'd see it again!",
@@ -42,19 +38,14 @@ def judge(browser):
     data |= {"decides": 0.5}
     page = browser.new_page()
     page.add_script_tag(content=static(ch10.MODELS))
-    function = f"""([states, data, loaded]) => {{
-        const models = globalThis.annotatedModels;
-        if (!loaded) globalThis.annotatedModels = {{}};
-        {static("numbers.js")}; {STUB}
-        const found = states.map((state) => (function () {{
-            {static("film_reader.js")} }})());
-        globalThis.annotatedModels = models;
-        return found;
-    }}"""
+    page.evaluate("globalThis.loadedModels = annotatedModels")
 
     def evaluate(*sentences, by=ch10.WAYS[0], loaded=True):
         states = [{"sentence": one, "by": by} for one in sentences]
-        return page.evaluate(function, [states, data, loaded])
+        page.evaluate(
+            "annotatedModels = loadedModels" if loaded else "annotatedModels = {}"
+        )
+        return results(page, "film_reader.js", states, data)
 
     yield evaluate
     page.close()
@@ -88,58 +79,6 @@ def test_words_are_those_of_python(judge):
     texts = [f"A{c}b {c}, {c}{c}" for c in known]
     for text, result in zip(texts, judge(*texts, loaded=False), strict=True):
         assert result["values"]["words"] == list(words_of(text)), ascii(text)
-
-
-def test_what_it_says_is_what_it_found(judge):
-    there, back = judge(*ch10.SENTENCES[1:3])
-    assert "the bag says no, the encoder yes" in there["says"]
-    assert (
-        f"In the order of “{ch10.SENTENCES[1]}” the bag says the same" in back["says"]
-    )
-    assert back["values"]["before"] == ch10.SENTENCES[1]
-    assert back["values"]["bag"]["logit"] == pytest.approx(
-        there["values"]["bag"]["logit"]
-    )
-    [shown] = judge("not bad at all, and often funny", by=ch10.WAYS[1])
-    values = shown["values"]
-    received = values["encoder"]["received"]
-    assert received[values["looked"]] == max(received)
-    weights = values["bag"]["weights"]
-    assert weights[values["heavy"]] == min(weights), "it says no"
-    assert (
-        "In the bag “bad” pulls most towards no, and most attention goes to “bad”."
-        in shown["says"]
-    )
-    assert "both say no" in shown["says"] and values["agree"]
-    [some] = judge("zxq qqj vvj wonderful jqq")
-    assert "Unknown to both: “zxq”, “qqj”, “vvj” and 1 more." in some["says"]
-
-
-def test_the_word_that_it_names_pulls_towards_the_answer(judge):
-    """And none is named where none moves the logit by a half."""
-    both, apart, pulled, hardly, least = judge(
-        "wonderful",  # without it nothing is left
-        "two hours of my life I won't get back",
-        "not bad at all, and often funny",  # funny moves more, but towards yes
-        "I never laughed so hard; not a single boring minute",
-        "a film " * 30,
-    )
-    assert "both say yes. In both “wonderful” pulls most towards yes." in both["says"]
-    assert (
-        "In the bag “won't” pulls most towards yes, in the encoder “hours” pulls most "
-        "towards no." in apart["says"]
-    )
-    changes = pulled["values"]["encoder"]["changes"]
-    assert max(changes) > -min(changes) > 0.5 > 0 > -0.5
-    assert "In both “bad” pulls most towards no." in pulled["says"]
-    changes = hardly["values"]["encoder"]["changes"]
-    assert -0.5 < min(changes) < 0.5 < max(changes)
-    assert "in the encoder no single word decides." in hardly["says"]
-    assert hardly["values"]["looked"] is None
-    weights = least["values"]["bag"]["weights"]
-    assert max(weights) / len(weights) < 0.5 < max(weights)
-    assert "In both no single word decides." in least["says"]
-    assert least["values"]["heavy"] is None is least["values"]["looked"]
 
 
 def test_what_it_cannot_read_it_says(judge):

@@ -4,6 +4,8 @@ import pytest
 
 from tests.site.browser import visiting
 
+pytestmark = pytest.mark.covers("01", "book/intro.")
+
 PAGE = "book/intro.html"
 SHOWN = """() => [...document.querySelectorAll(".annotated-explorer output")]
   .map((node) => node.textContent).join()"""
@@ -61,10 +63,3 @@ def test_a_language_is_a_click_away(page):
     page.get_by_text("don't trust it").wait_for()
     shown = page.locator(".annotated-says").inner_text()
     assert f"Step {page.evaluate(SHOWN)} of " in shown  # the slider goes further
-
-
-def test_a_day_that_no_month_has_is_doubted(page):
-    page.get_by_role("combobox").fill("July 45, 2024")
-    page.get_by_text("No month has a day 45").wait_for()
-    page.get_by_role("combobox").fill("July 31, 2024")
-    assert "No month" not in page.locator(".annotated-says").inner_text()

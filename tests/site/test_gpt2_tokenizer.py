@@ -6,6 +6,8 @@ from annotated.chapters.ch16 import drawings as ch16
 from annotated.data.byte_bpe import END_OF_TEXT, gpt2_tokenizer
 from tests.data.test_byte_bpe import hard_strings
 
+pytestmark = pytest.mark.covers("16", "annotated/byte_bpe")
+
 TYPE = """(texts) => texts.map((text) => {
   const area = document.querySelector("textarea");
   area.value = text;
@@ -40,21 +42,3 @@ def test_the_special_token_is_one_where_it_is_allowed(page):
     (special,) = page.evaluate(TYPE, [f"a{END_OF_TEXT}{END_OF_TEXT} b"])
     page.locator("input[type=checkbox]").uncheck()
     assert len(typed["ids"]) == 15 and special["ids"] == [64, 50256, 50256, 275]
-
-
-def test_a_long_text_stays_in_its_place(page):
-    def heights():
-        box = page.locator(".annotated-explorer").bounding_box()
-        return page.locator("svg").first.bounding_box()["height"], box["height"]
-
-    page.evaluate(TYPE, ["short"])
-    before = heights()
-    page.evaluate(TYPE, ["人" * 300])
-    assert heights() == before
-    assert "more" in page.locator("svg").first.text_content()
-    wide = page.locator("svg").first.bounding_box()["width"]
-    ends = page.locator("svg rect").evaluate_all(
-        "all => all.map((r) => Number(r.getAttribute('x'))"
-        " + Number(r.getAttribute('width')))"
-    )
-    assert max(ends) <= wide + 1

@@ -22,6 +22,8 @@ from annotated.positions import sinusoidal_encoding
 from annotated.training import noam_rate
 from annotated.transformer import Transformer, TransformerConfig
 
+pytestmark = pytest.mark.covers("laboratory")
+
 SWITCHES = {
     "model": ["encoder-decoder", "decoder"],
     "positions": ["none", "sinusoidal", "learned", "rotary"],

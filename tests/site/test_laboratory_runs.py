@@ -11,6 +11,8 @@ import pytest
 from annotated.page.frames import static
 from annotated.page.laboratory_runs import laboratory_settings
 
+pytestmark = pytest.mark.covers("laboratory")
+
 EXPERIMENTS = json.loads(static("laboratory.json"))["experiments"]
 QUICK = [("whole", 1), ("network", 2), ("mask", 1), ("rate", 3)]
 EVERY = [(name, seed) for name in EXPERIMENTS for seed in (1, 2, 3)]

@@ -11,9 +11,11 @@ from annotated.bert import Bert, BertConfig
 from annotated.chapters.ch15 import drawings as ch15
 from annotated.chapters.ch15.drawings import HIDING, ORDERS
 from annotated.data.functions import _Bare, _modules, tokens_of
-from annotated.page.frames import static
 from annotated.page.packed import unpack_bert
 from annotated.recipes.pretraining import Tokens
+from tests.site.explorer import results
+
+pytestmark = pytest.mark.covers("15", "annotated/bert.", "annotated/functions.")
 
 LONGEST = 40
 MODULES = {"argparse", "ast", "difflib", "inspect", "json.decoder", "statistics"}
@@ -24,13 +26,6 @@ OWN = [
     "return strange ? 3.5e-2, r'\\d' ? other",
     "? ?",
 ]
-STUB = """
-const kept = {}, node = { setAttribute: () => null };
-const view = {
-  once: (name, make) => (kept[name] ??= make()), width: () => 600,
-  svg: () => node, add: (parent, tag, attributes) => { texts.push(attributes.text); },
-};
-"""
 
 
 @pytest.fixture(scope="module")
@@ -60,21 +55,11 @@ def bert(data):
 
 @pytest.fixture(scope="module")
 def guess(browser, data):
-    """Guess in texts, one after the other; what is written comes with the result."""
     page = browser.new_page()
-    function = f"""([states, data]) => {{
-        let texts = [];
-        {static("numbers.js")}; {STUB}
-        return states.map((state) => {{
-            texts = [];
-            const result = (function () {{ {static("mask_guesser.js")} }})();
-            return {{ ...result, texts }};
-        }});
-    }}"""
 
     def evaluate(*texts, order=ORDERS[0], shown=False, best=ch15.BEST):
         states = [{"text": text, "order": order, "shown": shown} for text in texts]
-        return page.evaluate(function, [states, data | {"best": best}])
+        return results(page, "mask_guesser.js", states, data | {"best": best})
 
     yield evaluate
     page.close()
@@ -195,75 +180,3 @@ def test_special_tokens_are_no_tokens(guess):
         assert values["tokens"][at - 1] == "[" and values["unknown"][at]
     [glued] = guess("x = ??")
     assert glued["values"]["tokens"] == ["x", "=", "?", "?", "⏎"]
-
-
-def test_what_it_says_is_what_it_found(guess, bert):
-    for order in ORDERS:
-        texts = [*HIDING, *OWN]
-        for result in guess(*texts, order=order):
-            values, says = result["values"], result["says"]
-            tops = [best[0][0] for best in values["guesses"]]
-            if len(tops) == 1:
-                assert says.startswith(f"The best guess is “{tops[0]}”")
-            elif order == ORDERS[0]:
-                assert says.startswith(f"Guessed at once: “{tops[0]}” (")
-                assert f" and “{tops[1]}” (" in says and "again" not in says
-            else:
-                first = values["first"]
-                was, now = tops[1 - first], values["again"][0][0]
-                assert f"With “{tops[first]}” filled in as number {first + 1}" in says
-                change = f"changes from “{was}” to “{now}”"
-                assert (change in says) == (was != now) == values["changed"]
-                assert (f"stays “{was}”" in says) == (was == now)
-                before, after = (
-                    round(100 * best[0][1])
-                    for best in (values["guesses"][1 - first], values["again"])
-                )
-                if was == now and before == after:
-                    assert f", with {after} % as before." in says
-                elif 0 < before < 100:
-                    assert f"from {before} % to" in says
-
-
-def test_what_stood_there_is_shown_if_asked(guess, bert):
-    model, words = bert
-    text = next(iter(HIDING))
-    [hidden], [shown] = guess(text), guess(text, shown=True)
-    assert not [t for t in hidden["texts"] if "It was" in str(t)]
-    both = [t for t in shown["texts"] if "It was" in str(t)]
-    assert both == ["It was “is”:", "It was “not”:"]
-    ids = torch.tensor(words.row(shown["values"]["tokens"]))
-    ids[2:4] = words.mask
-    logits = model.guess_tokens(model(ids[None]))[0, 2:4]
-    logits[:, :5] = -torch.inf  # special ones are never guessed
-    for i, token in enumerate(HIDING[text]):
-        right = words.row((token,))[0]
-        rank = 1 + (logits[i] > logits[i, right]).sum().item()
-        said = shown["texts"][shown["texts"].index(both[i]) + 1]
-        assert said.endswith(f", guess number {rank}")
-    [own] = guess(OWN[0], shown=True)
-    assert "known for the suggestions alone" in own["says"]
-    [again] = guess(text, order=ORDERS[1], shown=True)
-    assert [t for t in again["texts"] if "It was" in str(t)] == [*both, both[1]]
-
-
-@pytest.mark.parametrize("width", [1200, 390])
-def test_nothing_moves_whatever_is_chosen(browser, explorer, width):
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    page.set_content(f'<main style="max-width: 688px">{explorer}</main>')
-    shown = page.get_by_label("Guess hidden tokens", exact=True)
-    height = shown.evaluate("(it) => it.offsetHeight")
-    for i, text in enumerate(HIDING):
-        shown.locator(".annotated-suggestion").nth(i).click()
-        assert shown.locator("textarea").input_value() == text
-        for order in ORDERS:
-            shown.get_by_label("fill in first").select_option(order)
-            shown.get_by_label("show what stood there").press("Space")
-            assert shown.evaluate("(it) => it.offsetHeight") == height
-            box = "(it) => [it.scrollWidth, it.clientWidth]"
-            wide, room = shown.locator(".annotated-view").evaluate(box)
-            assert wide == room
-    shown.locator("textarea").fill("one = two")
-    assert "type a ?" in shown.locator(".annotated-says span").inner_text()
-    assert shown.evaluate("(it) => it.offsetHeight") == height
-    page.close()

@@ -6,6 +6,8 @@ import yaml
 from tests.site.browser import ROOT, visiting
 from tests.site.checkers import axe
 
+pytestmark = pytest.mark.covers("_toc.yml")
+
 PAGE = "notebooks/04_masks.html"
 
 

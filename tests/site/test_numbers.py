@@ -8,6 +8,8 @@ from annotated.attention import record_attention
 from annotated.page.frames import pack, static, unpack
 from annotated.transformer import Encoder, TransformerConfig
 
+pytestmark = pytest.mark.covers("numbers.js")
+
 
 @pytest.fixture(scope="module")
 def js(browser):

@@ -1,18 +1,36 @@
 """Every built page in a browser, below a sub-path, with no other host in reach."""
 
+import re
+
 import pytest
 
+from tests.site import checkers
 from tests.site.browser import SUBPATH, built_pages, site_folder, visiting
-from tests.site.checkers import findings
 
 PAGES = built_pages(site_folder()) or ["nothing is built"]
 
 
-@pytest.mark.parametrize("address", PAGES)
-def test_page(address, browser, base):
+def covers(address: str):
+    """The page's chapter, or its own source."""
+    chapter = re.match(r"(?:notebooks|book/exercises)/(\d\d)", address)
+    source = chapter[1] if chapter else address.replace(".html", ".")
+    return pytest.param(address, marks=pytest.mark.covers(source))
+
+
+def visited(browser, base, address, findings):
     assert SUBPATH in base
     with visiting(browser, base) as visit:
         found = {check: wrong for check, wrong in findings(visit, address) if wrong}
     lines = [f"{check}: {fault}" for check, wrong in found.items() for fault in wrong]
     if lines:
         pytest.fail("\n".join([address, *lines]), pytrace=False)
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_page_and_all_its_drawings(address, browser, base):
+    visited(browser, base, address, checkers.first_sight)
+
+
+@pytest.mark.parametrize("address", [covers(page) for page in PAGES])
+def test_page_in_use_in_the_dark_and_on_a_phone(address, browser, base):
+    visited(browser, base, address, checkers.in_use)

@@ -13,6 +13,8 @@ import pytest
 
 from tests.site.browser import visiting
 
+pytestmark = pytest.mark.covers("tools/serve")
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "<head><title>{0}</title></head><body>{0}</body>"
 # stands in for `make book`, and fails as that does

@@ -10,15 +10,11 @@ from annotated.data.spelling import spelling_words
 from annotated.page.frames import static
 from annotated.page.packed import unpack_model
 from annotated.search import beam_search, cached_greedy_decode, log_probabilities
+from tests.site.explorer import results
+
+pytestmark = pytest.mark.covers("09", "annotated/spelling", "annotated/search.")
 
 WORDS = random.Random(9).sample(sorted(spelling_words("test")), 50)
-STUB = """
-const kept = {};
-const view = {
-  once: (name, make) => (kept[name] ??= make()), svg: () => null,
-  add: () => null, width: () => 600,
-};
-"""
 
 
 @pytest.fixture(scope="module")
@@ -32,15 +28,11 @@ def spell(browser):
     page.add_script_tag(content=static(ch09.MODEL))
     data = {"name": "spelling", "searches": ch09.SEARCHES, "heads": ["all heads"]}
     data["most"] = ch09.LETTERS
-    code = f"{static('numbers.js')}; {STUB}"
-    function = f"""([states, data]) => {{ {code}
-        return states.map((state) => (function () {{ {static("speller.js")} }})());
-    }}"""
 
     def evaluate(*words, search=ch09.SEARCHES[0]):
         look = {"search": search, "look": "all heads"}
         states = [{"word": word, **look} for word in words]
-        return page.evaluate(function, [states, data])
+        return results(page, "speller.js", states, data)
 
     yield evaluate
     page.close()

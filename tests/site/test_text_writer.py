@@ -5,7 +5,10 @@ import torch
 
 from annotated.decoding import keep_top_p, tempered
 from annotated.gpt import GPT, GPTConfig
-from annotated.page.frames import pack, static, unpack
+from annotated.page.frames import pack, unpack
+from tests.site.explorer import results
+
+pytestmark = pytest.mark.covers("11", "annotated/gpt.", "annotated/decoding.")
 
 CHARACTERS = "abcdefg \n("
 CONTEXT, HEADS, LAYERS = 8, 2, 2
@@ -46,17 +49,8 @@ def test_it_writes_what_python_writes(browser, prompt, temperature, top_p):
     data |= {"characters": CHARACTERS, "draws": draws}
     state = {"prompt": prompt, "temperature": temperature, "top_p": top_p, "seed": 2}
     page = browser.new_page()
-    values = page.evaluate(
-        f"""([state, data]) => {{
-            {static("numbers.js")};
-            const view = {{
-              once: (name, make) => make(), svg: () => null, add: () => null,
-              width: () => 600,
-            }};
-            return (function () {{ {static("text_writer.js")} }})().values;
-        }}""",
-        [state, data],
-    )
+    [result] = results(page, "text_writer.js", [state], data)
+    values = result["values"]
     page.close()
     (kept, count), written = write(gpt, prompt, draws[1], temperature, top_p)
     assert values["written"] == written and values["kept"] == count
@@ -70,14 +64,7 @@ def test_a_character_it_never_met_is_named(browser):
     gpt = model()
     data = {"weights": {n: pack(p) for n, p in gpt.named_parameters()}}
     data |= {"characters": CHARACTERS}
-    result = page.evaluate(
-        f"""([state, data]) => {{
-            {static("numbers.js")};
-            const view = {{ once: (n, make) => make(), svg: () => 0, add: () => 0 }};
-            return (function () {{ {static("text_writer.js")} }})();
-        }}""",
-        [state, data],
-    )
+    [result] = results(page, "text_writer.js", [state], data)
     page.close()
     assert result["values"] == {"written": "", "strange": "\u00e9"}
     assert "never met the character “\u00e9”" in result["says"]

@@ -15,6 +15,8 @@ from ipywidgets.embed import embed_data
 from tests.site import checkers
 from tests.site.browser import ROOT, served, visiting
 
+pytestmark = pytest.mark.covers("book/vendor", "tools/vendor")
+
 FONT_AWESOME = (
     Path(pydata_sphinx_theme.__file__).parent
     / "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"

@@ -81,11 +81,7 @@ const size = [left + n * cell, head + n * pitch];
 svg.setAttribute("width", size[0]);
 svg.setAttribute("height", size[1]);
 svg.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`);
-const hatch = view.add(svg, "pattern", {
-  id: `${root.id}-hatch`, width: 6, height: 6, patternUnits: "userSpaceOnUse",
-  patternTransform: "rotate(45)",
-});
-view.add(hatch, "path", { d: "M0 0V6", stroke: "currentColor", "stroke-opacity": 0.3 });
+const hatch = view.hatch(svg);
 if (wide) {
   view.add(svg, "text", { x: 6, y: head + 3 * pitch + 4, text: "softmax →" });
 }
@@ -108,7 +104,7 @@ for (const i of all) {
       ...place, stroke: "currentColor", "stroke-opacity": 0.35,
       fill: "var(--at-weight)", "fill-opacity": 0.5 * (w ?? 0), // a number stays legible
     });
-    if (hidden) view.add(svg, "rect", { ...place, fill: `url(#${hatch.id})` });
+    if (hidden) view.add(svg, "rect", { ...place, fill: hatch });
     if (memory.weights && !calm && Math.abs((w ?? 9) - (memory.weights[i][j] ?? 9)) > 0.005) {
       view.add(svg, "rect", {
         ...place, fill: "none", stroke: "var(--second)", "stroke-width": 3,

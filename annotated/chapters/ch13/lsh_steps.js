@@ -51,10 +51,7 @@ const strip = 30, top = strip + 74, across = left + cell * n;
 const svg = view.svg(both ? 2 * across + gap + 4 : across + 4, top + cell * n + 8,
   `step ${stage}, ${data.stages[stage - 1]}: a strip of ${n} points, and below it a matrix, `
   + "a row for each query and a column for each key");
-const hatch = view.add(view.add(svg, "defs"), "pattern", {
-  id: "lsh-hidden", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
-});
-view.add(hatch, "line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 1.5 });
+const hatch = view.hatch(svg);
 
 const say = (x, y, text, attributes) => view.add(svg, "text", { x, y, text, ...attributes });
 const middle = { "text-anchor": "middle" };
@@ -110,7 +107,7 @@ matrix(0, stage === 7 ? "LSH attention" : sorted ? "sorted by bucket" : "in sequ
   if (!inWindow(i, j)) return wanted(i, j) ? { mark: "×", missed: true } : {};
   if (stage === 5) return { shade: 0.25, mark: wanted(i, j) ? "●" : "" };
   const alone = i === j && !found[i].length;
-  return j < i || alone ? { shade: 0.6 } : { fill: "url(#lsh-hidden)", shade: 1 };
+  return j < i || alone ? { shade: 0.6 } : { fill: hatch, shade: 1 };
 });
 if (both) matrix(across + gap, "exact attention", (i, j) => weight(exact[i][j]));
 

@@ -132,16 +132,12 @@ const lines = heads > 1 && small > 1 ? Math.ceil(heads / across) : 0, deep = sma
 const best = Math.max(0, ...steps.map((one) => (one.best ? one.best[0].length : 0)));
 const height = 26 + Math.max(longest * 24 + 24, phone ? left + longest * cell + 14 + lines * deep : Math.max(left + longest * cell + 14, left + lines * deep), best * bar) + 4;
 const svg = view.add(frame.picture, "svg", {
-  width: room, height, viewBox: `0 0 ${room} ${height}`, role: "img", "aria-label": `${step.place}: ${about.title}`,
+  width: room, height, viewBox: `0 0 ${room} ${height}`, role: "img", "aria-label": `${step.place}: a picture of ${about.title}`,
 });
 frame.picture.replaceChildren(svg);
 const add = (tag, attributes) => view.add(svg, tag, attributes);
 const text = (x, y, words, more = {}) => add("text", { x, y, text: words, ...more });
-const hatch = `hatch-${svg.closest(".annotated-explorer").id}`;
-const pattern = view.add(add("defs", {}), "pattern", {
-  id: hatch, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
-});
-view.add(pattern, "rect", { width: 1.2, height: 5, fill: "currentColor", "fill-opacity": 0.4 });
+const hatch = view.hatch(svg);
 const sign = (x) => `var(--at-${x < 0 ? "minus" : "this"})`;
 const pick = (i, x, y, width, high) => {
   const target = add("rect", { x, y, width, height: high, fill: "transparent", style: "cursor: pointer" });
@@ -169,7 +165,7 @@ if (step.kind === "logits") {
   const fill = (x) => ({ fill: shares ? "var(--at-weight)" : sign(x), "fill-opacity": Math.min(1, Math.abs(x) / top).toFixed(3) });
   const square = (x, y, size, gap, i, j, number) => {
     const place = { x: x + size * j, y: y + size * i, width: size - gap, height: size - gap };
-    if (step.hidden[i][j] === "1") add("rect", { ...place, fill: `url(#${hatch})` });
+    if (step.hidden[i][j] === "1") add("rect", { ...place, fill: hatch });
     else add("rect", { ...place, ...fill(number) });
   };
   text(0, 15, `${count > 1 ? `head ${head + 1} of ${count}: ` : ""}rows look at columns`, { class: "strong" });

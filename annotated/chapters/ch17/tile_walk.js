@@ -56,11 +56,7 @@ const svg = view.svg(wide, high, `tile ${number} of ${walked.length}: queries ${
   + `keys ${left * size + 1} to ${(left + 1) * size}`);
 const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, "text-anchor": "middle", ...more });
 const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
-const hatch = `hatch-${svg.closest(".annotated-explorer").id}`;
-const pattern = view.add(view.add(svg, "defs"), "pattern", {
-  id: hatch, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)",
-});
-view.add(pattern, "path", { d: "M0 0V5", stroke: "currentColor", "stroke-opacity": 0.3 });
+const hatch = view.hatch(svg);
 
 text(from + (cell * count) / 2, 14, "key", { class: "strong" });
 text(0, head - 10, "query", { class: "strong", "text-anchor": "start" });
@@ -78,7 +74,7 @@ range(count).forEach((i) => {
     const place = [from + cell * j + 1, head + cell * i + 1, cell - 2, cell - 2];
     const at = walked.findIndex(([a, b]) => within(i, a) && within(j, b));
     rect(...place, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.2 });
-    if (!seen(i, j)) rect(...place, { fill: `url(#${hatch})` });
+    if (!seen(i, j)) rect(...place, { fill: hatch });
     else if (at === number - 1) {
       const score = data.scores[i][j];
       rect(...place, { fill: `var(--at-${score < 0 ? "minus" : "this"})`, "fill-opacity": (0.5 * Math.abs(score)) / largest });

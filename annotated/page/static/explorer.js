@@ -118,6 +118,15 @@ function explorer(root, render) {
         width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
       });
     },
+    // A fill for what a mask hides, of a pattern that belongs to this drawing.
+    hatch(svg) {
+      const id = `${root.id}-hatch`, turned = { patternTransform: "rotate(45)" };
+      const pattern = add(svg, "pattern", {
+        id, width: 5, height: 5, patternUnits: "userSpaceOnUse", ...turned,
+      });
+      add(pattern, "path", { d: "M0 0V5", stroke: "currentColor", "stroke-opacity": 0.4 });
+      return `url(#${id})`;
+    },
     // A copy being written, row by row: rows hold the symbol and its weights over the
     // source. Framed is the place of the symbol to be written, the next of the source.
     copy(source, rows) {

@@ -55,6 +55,7 @@ FAULTS = {
         ("once=once", "once=False", "frames are drawn twice"),
     ],
     "name_of": [
+        ('unique(f"{kind}-{digest[:12]}")', 'f"{kind}-{digest[:12]}"', "a second one"),
         ('"".join(map(str, contents))', "str(contents[0])", "ids by the label alone"),
     ],
     "frame_slider": [

@@ -2,6 +2,9 @@
 
 # fmt: off
 FAULTS = {
+    "unique": [
+        ("_given[name] += 1", "_given[name] = 2", "the third has the second's name"),
+    ],
     "drawings": [
         ("or width > PHONE", "", "no drawing for a phone"),
         ("min(width, TEXT)", "width", "wider than the column"),
@@ -28,8 +31,7 @@ FAULTS = {
         ("max(text.get_fontsize(), SMALLEST)", "text.get_fontsize()", "small letters"),
         ("> MOST_MARKS", "> 10**9", "a mark each"),
         ("        _part(ax)\n", "        ax.get_label()\n", "names on each other"),
-        ('"svg.hashsalt": f"{salt}{width}"', '"svg.hashsalt": "salt"',
-         "two figures with the same names"),
+        ('unique(f"{alt}{width}")', 'f"{alt}{width}"', "equal drawings share names"),
     ],
     "_inner": [
         ('m[0] if m[1] in used else ""', "m[0]", "names that two figures share"),
