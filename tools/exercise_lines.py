@@ -3,9 +3,9 @@
 An exercise stands in three files: its text in ``notebooks/src/exercises``, its solution
 and check in ``annotated/checks``, answers that try the check in
 ``tests/exercises/answers``. Every line of the three is counted, blank ones too. What
-stands between two headings (``# ## 1. …`` in a source, ``# ---- …`` in the others)
-belongs to the exercises whose ids it holds, in equal parts; what names none, to all
-exercises of the chapter.
+stands between two headings (``# ## 1. …`` in a source, ``# ---- …`` in a check,
+``@right(…`` above an answer) belongs to the exercises whose ids it holds, in equal
+parts; what names none, to all exercises of the chapter.
 """
 
 import re
@@ -18,7 +18,7 @@ from tools import ROOT
 from tools.exercises import ID, checks_of, exercises, read_exercises, source_of, sources
 
 MEDIAN, LONGEST = 150, 220  # lines of an exercise
-HEADING = re.compile(r"^# (?:## |---- )", re.M)
+HEADING = re.compile(r"^(?:# ## |# ---- |@right|@wrong|RIGHT)", re.M)
 
 
 def files(chapter: str) -> list[Path]:
