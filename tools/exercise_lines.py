@@ -18,7 +18,7 @@ from tools import ROOT
 from tools.exercises import ID, checks_of, exercises, read_exercises, source_of, sources
 
 MEDIAN, LONGEST = 150, 220  # lines of an exercise
-HEADING = re.compile(r"^# (?:## |---- )", re.M)
+HEADING = re.compile(r"^(?:# ## |# ---- |@right|@wrong|RIGHT)", re.M)
 
 
 def files(chapter: str) -> list[Path]:

@@ -176,6 +176,16 @@ def test_a_hint_may_name_a_text_of_its_module_and_is_said_once(monkeypatch):
             exercise.instead(f"2 * y -> 3 * y  # {hint}")
 
 
+def test_a_mistake_with_a_piece_of_a_hint_is_for_tests_alone():
+    exercise = changed()
+    exercise.instead("2 * y -> 2 * y + 1  # … expected twice")
+    [(piece, mistake)] = exercise.tried
+    assert (piece, mistake(3)) == ("expected twice", 7)
+    [case] = exercise.cases()
+    assert try_case(case, mistake) == "expected twice x"
+    assert list(exercise.mistakes) == ["you squared", "you left it"]
+
+
 def test_cases_of_a_table_take_its_values_and_its_hints(monkeypatch):
     monkeypatch.setitem(globals(), "LEFT", "you left it")
     exercise = Exercise("ch99-each", doubled, "twice x", broken={"rule": "no rules"})
@@ -431,6 +441,7 @@ def test_what_students_processes_import_holds_no_right_answer():
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 
+@pytest.mark.slow  # pages run by nbval when the book is built, and checks fail above
 def test_nbval_passes_solutions_and_blanks_and_fails_a_wrong_answer(tmp_path):
     solved = read_exercises(source_of("02"), setup_cell())
     page = page_notebook(solved)

@@ -14,6 +14,7 @@ from grading.normalise import normalise, read_cells
 from grading.runner import ABOVE, Runner
 from grading.sandbox import PATIENCE
 from tests.exercises.submissions import Maker
+from tests.exercises.turns import in_turn
 from tools.exercises import exercises, read_exercises, source_of, student_notebook
 from tools.source import setup_cell
 
@@ -63,6 +64,10 @@ def checks_in_a_loop(cells):
     cells.append({"cell_type": "code", "metadata": {}, "source": loop})
 
 
+def without_tag(cells):
+    cells[MAKER.code[0].answer]["source"] = body(TEMPERED)
+
+
 def checked(source):
     """The first check, written otherwise."""
 
@@ -78,7 +83,9 @@ def body(source):
 
 
 def tagged(position, source):
-    return f"# exercise: {NAMES[position]}\n{source}"
+    return (
+        source if "exercise: " in source else f"# exercise: {NAMES[position]}\n{source}"
+    )
 
 
 STUB = RELEASE.cells[MAKER.code[0].answer].source
@@ -98,43 +105,42 @@ ROOT = "def uniform_factor(width):\n    return 3 / math.sqrt(width)"
 # `red` are the exercises whose checks fail, in the notebook as when graded.
 ODD = {
     "an import in another answer": {
-        "answers": {0: tagged(0, f"import math\n{body(TEMPERED)}"), 3: tagged(3, ROOT)}
+        "answers": {0: f"import math\n{body(TEMPERED)}", 3: ROOT}
     },
     "torch's functions, imported in another answer": {
         "answers": {
-            0: tagged(0, f"import torch.nn.functional as G\n{body(TEMPERED)}"),
+            0: f"import torch.nn.functional as G\n{body(TEMPERED)}",
             1: ATTENTION.replace("scores.softmax(-1)", "G.softmax(scores, -1)"),
         }
     },
     "a helper in another answer": {
         "answers": {
-            0: tagged(0, f"{SOFTMAX}\n\n{BY_HELPER}"),
+            0: f"{SOFTMAX}\n\n{BY_HELPER}",
             1: ATTENTION.replace("scores.softmax(-1)", "own_softmax(scores)"),
         }
     },
     "a constant in another answer": {
         "answers": {
-            0: tagged(0, f"THREE = 3\n{body(TEMPERED)}"),
+            0: f"THREE = 3\n{body(TEMPERED)}",
             3: FACTOR.replace("3 /", "THREE /"),
         }
     },
     "another answer is called": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 f"{body(TEMPERED)}\n\ndef attend(q, k, v):\n"
-                "    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v",
+                "    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v"
             ),
-            2: tagged(2, "def attention(q, k, v):\n    return attend(q, k, v)"),
+            2: "def attention(q, k, v):\n    return attend(q, k, v)",
         }
     },
     "a display above a helper": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {0: f"display(3)\n{SOFTMAX}"},
     },
     "a slow experiment": {"before": {3: "import time\ntime.sleep(4)"}},
     "a slow experiment above a helper in one cell": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {0: f"import time\ntime.sleep(4)\n{SOFTMAX}"},
     },
     "the answer below an untouched stub": {
@@ -142,7 +148,7 @@ ODD = {
         "below": {0: body(TEMPERED)},
     },
     "the answer below a first try": {
-        "answers": {0: tagged(0, WRONG)},
+        "answers": {0: WRONG},
         "below": {0: body(TEMPERED)},
     },
     "a first try below the answer, and never run again": {
@@ -155,10 +161,10 @@ ODD = {
         "red": {NAMES[0]},
     },
     "a helper that only another try has": {
-        "answers": {0: tagged(0, f"{SOFTMAX}\n\n{WRONG}")},
+        "answers": {0: f"{SOFTMAX}\n\n{WRONG}"},
         "below": {0: BY_HELPER},
     },
-    "the tag is lost": {"answers": {0: body(TEMPERED)}},
+    "the tag is lost": {"edit": without_tag},
     "the tag stands in the second line": {"answers": {0: f"# my answer\n{TEMPERED}"}},
     "the answer and its check in one cell": {
         "answers": {0: f"{TEMPERED}\n\ncheck('{NAMES[0]}', tempered)"}
@@ -167,7 +173,7 @@ ODD = {
     "magic lines": {"answers": {0: f"{TEMPERED}\n%matplotlib inline\n!true"}},
     "help is asked for": {"before": {0: "torch.softmax?"}},
     "a helper written to a file": {
-        "answers": {0: tagged(0, f"from own import own_softmax\n{BY_HELPER}")},
+        "answers": {0: f"from own import own_softmax\n{BY_HELPER}"},
         "before": {0: f"%%writefile own.py\n{SOFTMAX}"},
     },
     "star imports": {
@@ -176,49 +182,45 @@ ODD = {
     },
     "a name with a type": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 f"{SOFTMAX}\nfrom collections.abc import Callable\n"
                 "tempered: Callable = lambda x, tau: "
-                "own_softmax(x @ x.mT / tau[:, None, None]) @ x",
+                "own_softmax(x @ x.mT / tau[:, None, None]) @ x"
             )
         }
     },
     "annotations of the future": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "def tempered(x: Batch, tau: Batch) -> Batch:\n"
-                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x",
+                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x"
             )
         },
         "before": {0: "from __future__ import annotations"},
     },
     "an object": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "class Tempered(torch.nn.Module):\n"
                 "    def forward(self, x, tau):\n"
                 "        return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x\n"
-                "tempered = Tempered()",
+                "tempered = Tempered()"
             )
         }
     },
     "a partial function": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "from functools import partial\n"
                 "def inner(power, x, tau):\n"
                 "    scores = x @ x.mT / tau[:, None, None] ** power\n"
                 "    return scores.softmax(-1) @ x\n"
-                "tempered = partial(inner, 1)",
+                "tempered = partial(inner, 1)"
             )
         }
     },
     "a decorator from a cell above": {
-        "answers": {0: tagged(0, f"@logged\n{body(TEMPERED)}")},
+        "answers": {0: f"@logged\n{body(TEMPERED)}"},
         "before": {
             0: "import functools\ndef logged(f):\n    @functools.wraps(f)\n"
             "    def inner(*a):\n        print(f.__name__)\n        return f(*a)\n"
@@ -226,47 +228,46 @@ ODD = {
         },
     },
     "a dataclass for constants": {
-        "answers": {0: tagged(0, HALVES.replace("HALF", "config.half"))},
+        "answers": {0: HALVES.replace("HALF", "config.half")},
         "before": {
             0: "from dataclasses import dataclass\n@dataclass\nclass Config:\n"
             "    half: float = 0.5\nconfig = Config()"
         },
     },
     "a helper between the answer and its check": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "below": {0: SOFTMAX},
     },
     "a constant from an experiment with the answer": {
-        "answers": {0: tagged(0, HALVES)},
+        "answers": {0: HALVES},
         "below": {
             0: "HALF = 1.0\nHALF = tempered(torch.ones(1, 1, 1), torch.ones(1))"
             ".item() / 4"
         },
     },
     "a constant made by a loop": {
-        "answers": {0: tagged(0, HALVES)},
+        "answers": {0: HALVES},
         "before": {
             0: "table = {}\nfor n in range(9):\n    table[n] = n / 2\nHALF = table[1]"
         },
     },
     "defined where a condition holds": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "if True:\n"
-                + "\n".join(f"    {line}" for line in body(TEMPERED).split("\n")),
+                + "\n".join(f"    {line}" for line in body(TEMPERED).split("\n"))
             )
         }
     },
     "a library that may be missing": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {
             0: f"try:\n    import einopsy\nexcept ImportError:\n    einopsy = None\n"
             f"{SOFTMAX}"
         },
     },
     "a plot above": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {
             0: "import matplotlib\nmatplotlib.use('Agg')\n"
             f"import matplotlib.pyplot as plt\nplt.plot([1, 2])\n{SOFTMAX}"
@@ -274,21 +275,19 @@ ODD = {
     },
     "by numpy": {
         "answers": {
-            3: tagged(
-                3,
+            3: (
                 "import numpy as np\ndef uniform_factor(width):\n"
-                "    return 3 / np.sqrt(width)",
+                "    return 3 / np.sqrt(width)"
             )
         }
     },
     "measured with a generator from above": {
         "before": {3: "generator = torch.Generator().manual_seed(1)"},
         "answers": {
-            3: tagged(
-                3,
+            3: (
                 "def uniform_factor(width):\n"
                 "    q, k = torch.rand(2, 40_000, width, generator=generator) * 2 - 1\n"
-                "    return 1 / (q * k).sum(-1).std()",
+                "    return 1 / (q * k).sum(-1).std()"
             )
         },
     },
@@ -300,35 +299,35 @@ ODD = {
     },
     "an answer that would be another one if it ran twice": {
         "before": {0: "HALF = 0.25"},
-        "answers": {0: tagged(0, f"HALF = 2 * HALF\n{HALVES}")},
+        "answers": {0: f"HALF = 2 * HALF\n{HALVES}"},
     },
     "an answer that takes a while to define": {
-        "answers": {0: tagged(0, f"import time\ntime.sleep(4)\nHALF = 0.5\n{HALVES}")}
+        "answers": {0: f"import time\ntime.sleep(4)\nHALF = 0.5\n{HALVES}"}
     },
     "two answers in one cell": {"edit": in_one_cell},
     "exercises in another order": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "edit": in_another_order,
     },
     "a helper in the set-up": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "edit": added_to_the_setup,
     },
     "a cell that awaits": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {0: f"import asyncio\nawait asyncio.sleep(0)\n{SOFTMAX}"},
     },
     "a timed constant": {
-        "answers": {0: tagged(0, HALVES)},
+        "answers": {0: HALVES},
         "before": {0: "%time HALF = 0.5"},
     },
     "a helper run from a file": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {0: f"%%file own.py\n{SOFTMAX}"},
         "below": {0: "%run own.py"},
     },
     "a helper added to a file": {
-        "answers": {0: tagged(0, f"from own import *\n{BY_HELPER}")},
+        "answers": {0: f"from own import *\n{BY_HELPER}"},
         "before": {0: "open('own.py', 'w').write('import math\\n')"},
         "edit": lambda cells: cells.insert(
             MAKER.code[0].answer + 1,
@@ -340,7 +339,7 @@ ODD = {
         ),
     },
     "a helper changed below the check": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "before": {0: SOFTMAX, 1: "own_softmax = None"},
     },
     "a compiled function left behind": {
@@ -369,22 +368,19 @@ ODD = {
         "red": {NAMES[0], NAMES[1]},
     },
     "a choice by match": {
-        "answers": {
-            0: tagged(0, f"match 1:\n    case 1:\n        HALF = 0.5\n{HALVES}")
-        }
+        "answers": {0: f"match 1:\n    case 1:\n        HALF = 0.5\n{HALVES}"}
     },
     "Greek letters and print": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "def tempered(x, tau):\n    τ = tau[:, None, None]\n    print('τ', τ)\n"
-                "    return (x @ x.mT / τ).softmax(-1) @ x",
+                "    return (x @ x.mT / τ).softmax(-1) @ x"
             )
         }
     },
     "a helper that is deleted after its use": {
         "before": {0: "half = 0.5\nHALF = half\ndel half"},
-        "answers": {0: tagged(0, HALVES)},
+        "answers": {0: HALVES},
     },
     "an exercise not done": {"answers": {0: STUB}, "red": {NAMES[0]}},
     "an exercise with an error": {
@@ -394,40 +390,29 @@ ODD = {
     "a cell below the check raises": {"below": {1: "1 / 0"}},
     "a global that counts calls": {
         "answers": {
-            0: tagged(
-                0,
+            0: (
                 "calls = 0\ndef tempered(x, tau):\n"
                 "    global calls\n    calls += 1\n"
-                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x",
+                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x"
             )
         }
     },
-    "scripted": {
-        "answers": {0: tagged(0, f"@torch.jit.script\n{SOFTMAX}\n\n{BY_HELPER}")}
-    },
+    "scripted": {"answers": {0: f"@torch.jit.script\n{SOFTMAX}\n\n{BY_HELPER}"}},
     "the device": {
-        "answers": {
-            0: tagged(
-                0, body(TEMPERED).replace("weights @ x", "weights @ x.to(device)")
-            )
-        }
+        "answers": {0: body(TEMPERED).replace("weights @ x", "weights @ x.to(device)")}
     },
-    "a cache": {
-        "answers": {
-            3: tagged(3, f"from functools import cache\n@cache\n{body(FACTOR)}")
-        }
-    },
+    "a cache": {"answers": {3: f"from functools import cache\n@cache\n{body(FACTOR)}"}},
     "a second version, which the check is given": {
-        "answers": {0: tagged(0, WRONG)},
+        "answers": {0: WRONG},
         "below": {0: body(TEMPERED).replace("tempered", "tempered_2")},
         "edit": checked(f"check('{NAMES[0]}', tempered_2)"),
     },
     "another name, and a function made for the check": {
-        "answers": {0: tagged(0, body(TEMPERED).replace("tempered", "own"))},
+        "answers": {0: body(TEMPERED).replace("tempered", "own")},
         "edit": checked(f"check('{NAMES[0]}', lambda x, tau: own(x, tau))"),
     },
     "a check under another name": {
-        "answers": {0: tagged(0, BY_HELPER)},
+        "answers": {0: BY_HELPER},
         "below": {0: SOFTMAX},
         "edit": checked(
             f"from annotated.checks import check as verify\n"
@@ -437,14 +422,14 @@ ODD = {
     "checks in a loop at the end": {"edit": checks_in_a_loop},
     "a random seed above, and a number drawn": {
         "before": {0: "torch.manual_seed(3)\nHALF = torch.rand(1).item() * 0 + 0.5"},
-        "answers": {0: tagged(0, HALVES)},
+        "answers": {0: HALVES},
     },
 }
 
 
 def odd_notebook(change):
     notebook = MAKER.with_answers(
-        **{f"_{n}": source for n, source in change.get("answers", {}).items()}
+        **{f"_{n}": tagged(n, text) for n, text in change.get("answers", {}).items()}
     )
     cells = notebook["cells"]
     added = [(MAKER.code[n].answer, s) for n, s in change.get("before", {}).items()]
@@ -497,7 +482,7 @@ def graded(notebook, running):
     }
 
 
-@pytest.mark.parametrize("change", ODD, ids=str)
+@pytest.mark.parametrize("change", in_turn(ODD))
 def test_green_means_graded(change, running, tmp_path):
     notebook = odd_notebook(ODD[change])
     with multiprocessing.get_context("fork").Pool(1) as pool:

@@ -331,7 +331,7 @@ DETACHED = "is detached: the loss can't tell the scores where to look (section 1
 def decoder_step(state, last, states, mask, scorer, gru, head):
     """Logits (b, v), new state (b, d) and weights (b, s)."""
     W_q, W_k, w = scorer
-    sums = (state @ W_q.mT)[:, None] + states @ W_k.mT
+    sums = (state @ W_q.mT)[:, None] + states @ W_k.mT  # (b, s, h)
     scores = sums.tanh() @ w
     weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
     context = (weights[:, None] @ states)[:, 0]

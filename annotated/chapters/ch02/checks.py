@@ -31,7 +31,7 @@ def ill_fitting(result, *_):
 def tempered(x, tau):
     """Self-attention of (b, t, k); one temperature per sequence, (b,)."""
     each = tau[:, None, None]
-    scores = x @ x.mT / each
+    scores = x @ x.mT / each  # (b, t, t)
     weights = scores.softmax(-1)
     return weights @ x
 
@@ -109,7 +109,7 @@ def self_attention(x, W_q, W_k, W_v):
     """Outputs (b, t, v) of words (b, t, d)."""
     q, k, v = x @ W_q, x @ W_k, x @ W_v
     width = k.shape[-1]
-    scores = q @ k.mT / width**0.5
+    scores = q @ k.mT / width**0.5  # (b, t, t)
     weights = scores.softmax(-1)
     return weights @ v
 

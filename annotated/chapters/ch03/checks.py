@@ -168,7 +168,7 @@ def float_for_int(count, *arguments):
 def count_parameters(d_model, heads, key_value_heads, bias):
     """How many parameters the four maps of an attention have."""
     d, h, g = d_model, heads, key_value_heads
-    k = d // h
+    k = d // h  # the width of a head
     outputs = d, g * k, g * k, d  # of queries, keys, values and the output map
     biases = sum(outputs) if bias else 0
     return d * sum(outputs) + biases
@@ -249,7 +249,7 @@ def mixes_tokens(split):
     for b, t, h, k in ((4, 5, 3, 2), (4, 3, 3, 2), (4, 3, 5, 2)):
         label = torch.arange(b * t).view(b, t, 1)  # one for each word
         rows = split(label.repeat(1, 1, h * k), h)  # (b, h, t, k)
-        if (rows != label[:, None]).any():
+        if (rows != label[:, None]).any():  # against (b, 1, t, 1)
             return True
     return False
 

@@ -36,7 +36,7 @@ def prefix_mask(prefix, size):
     """Mask (b, 1, t, t): the prefix for all, and what came before."""
     i, j = torch.arange(size)[:, None], torch.arange(size)
     n = prefix[:, None, None, None]  # (b, 1, 1, 1)
-    mask = (j < n) | (j <= i)
+    mask = (j < n) | (j <= i)  # (b, 1, t, t)
     return mask.expand(len(prefix), 1, size, size)
 
 

@@ -33,7 +33,7 @@ TO_D = "i runs up to d − 1, but there are only d/2 pairs"
 def halves_table(length, d_model, start=0, base=10000.0):
     """Sinusoids (length, d_model): all sines, then all cosines."""
     positions = torch.arange(start, start + length).double()
-    i, d = torch.arange(d_model // 2).double(), d_model
+    i, d = torch.arange(d_model // 2).double(), d_model  # the number of the pair
     angles = torch.outer(positions, base ** -(2 * i / d))  # (t, d/2)
     sines, cosines = angles.sin(), angles.cos()
     return torch.cat([sines, cosines], dim=1).float()

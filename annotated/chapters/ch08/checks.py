@@ -63,7 +63,7 @@ def greedy(next_logits, b, start, end, pad, most):
     written = torch.full((b, most), pad)
     tokens, rows = torch.full((b, 1), start), torch.arange(b)
     for i in range(most):
-        symbols = next_logits(tokens, rows).argmax(dim=-1)
+        symbols = next_logits(tokens, rows).argmax(dim=-1)  # (n,)
         going = symbols != end
         written[rows, i] = symbols
         tokens = torch.cat([tokens, symbols[:, None]], dim=1)[going]
@@ -442,7 +442,7 @@ def leak(model, source, given, last):
     """The largest change of an earlier logit when the last symbols change."""
     changed = torch.cat([given[:, :-1], last[:, None]], dim=1)
     before, after = model(source, given), model(source, changed)
-    moved = (after - before)[:, :-1]
+    moved = (after - before)[:, :-1]  # (b, t − 1, v)
     return moved.abs().max().item()
 
 

@@ -102,7 +102,7 @@ def ruled_out(result, *_):
 )
 def bits_per_character(logits, targets, sizes, count):
     """All bits of the targets that count, divided by all their characters."""
-    logs = logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
+    logs = logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]  # (b, t)
     bits, characters = -logs / math.log(2), sizes[targets]
     return (bits[count].sum() / characters[count].sum()).item()
 
@@ -174,7 +174,7 @@ def may_be_drawn(logits, temperature, p):
     """Which characters top-p keeps, after the temperature; bool (b, v)."""
     chances = (logits / temperature).softmax(dim=-1)
     falling, places = chances.sort(dim=-1, descending=True)
-    reached = falling.cumsum(dim=-1)
+    reached = falling.cumsum(dim=-1)  # with the character itself
     kept = (reached - falling < p) | torch.tensor(p == 1)
     return torch.zeros_like(kept).scatter(-1, places, kept)
 

@@ -29,7 +29,7 @@ def shift_nearest_first(x):
     """Scores by distance, nearest first, to scores by key, (…, t, s)."""
     t, s = x.shape[-2:]
     i, j = torch.arange(t)[:, None], torch.arange(s)
-    distance = s - t + i - j
+    distance = s - t + i - j  # below 0 in the future
     picked = x.gather(-1, distance.clamp(0, s - 1).expand(x.shape))
     return picked.masked_fill(distance < 0, 0.0)
 

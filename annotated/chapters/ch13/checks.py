@@ -157,7 +157,7 @@ def _(draw):
 )
 def join(outputs, lses):
     """The rounds' outputs, joined, (b, t, v)."""
-    nobody = (lses == -torch.inf).all(dim=0)
+    nobody = (lses == -torch.inf).all(dim=0)  # (b, t)
     safe = torch.where(nobody, 0.0, lses)
     shares = safe.softmax(dim=0)  # (r, b, t)
     total = (shares[..., None] * outputs).sum(dim=0)

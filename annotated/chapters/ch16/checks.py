@@ -306,7 +306,7 @@ def step(guesses, draft, target, coins):
     t = len(guesses)
     here = torch.arange(t)
     ratio = target[here, guesses] / draft[here, guesses]  # (t,)
-    kept = int((coins < ratio).long().cumprod(dim=0).sum())
+    kept = int((coins < ratio).long().cumprod(dim=0).sum())  # before a refusal
     if kept == t:
         return kept, target[t]
     left = (target[kept] - draft[kept]).clamp(min=0)

@@ -148,7 +148,7 @@ def layers_needed(masks):
     for layer in range(len(masks) * t):
         layers[heard.all(dim=1) & (layers < 0)] = layer
         step = (masks[layer % len(masks)] | own).float()
-        heard = step @ heard.float() > 0
+        heard = step @ heard.float() > 0  # is there a way: no counts
     return layers
 
 

@@ -541,7 +541,7 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
             parts = [torch.cat([texts[i] for i in share]) for share in shares]
             tokens = sum(len(p) for p in parts)
             own = [gradient(weight, p) * len(p) / tokens for p in parts]
-            mean = torch.stack(own).sum(dim=0)
+            mean = torch.stack(own).sum(dim=0)  # the exchange
             weight = weight - 0.1 * clipped(mean)
         weights.append(weight)
     return weights

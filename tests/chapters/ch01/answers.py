@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- additive scores ---------------------------------------------------------
-
 
 @right("ch01-additive-scores")
 def additive_scores(queries, keys, W_q, W_k, w):
@@ -25,9 +23,6 @@ def additive_scores(queries, keys, W_q, W_k, w):
     return torch.stack(rows, dim=-2)
 
 
-# ---- masked weights --------------------------------------------------------
-
-
 @right("ch01-mask-padding")
 def mask_padding(scores, lengths):
     rows = torch.zeros_like(scores)
@@ -45,18 +40,12 @@ def mask_padding(scores, lengths):
     return (powers / powers.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
 
 
-# ---- temperature -------------------------------------------------------------
-
-
 @right("ch01-temper")
 def temper(scores, tau):
     wide = scores.double()
     wide = (wide - wide.amax(dim=-1, keepdim=True)) / max(tau, 1e-300)
     powers = wide.exp()
     return (powers / powers.sum(dim=-1, keepdim=True)).to(scores.dtype)
-
-
-# ---- one step of a decoder ---------------------------------------------------
 
 
 @right("ch01-decoder-step")
@@ -74,9 +63,6 @@ def decoder_step(state, last, states, mask, scorer, gru, head):
     new = torch.gru_cell(torch.hstack([last, context]), state, *gru)
     logits = torch.nn.functional.linear(torch.hstack([new, context]), *head)
     return logits, new, weights
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch01-mended-attention")

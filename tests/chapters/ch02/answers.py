@@ -4,16 +4,11 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- self-attention with a temperature ---------------------------------------
-
 
 @right("ch02-tempered")
 def tempered(x, tau):
     q = x / tau[:, None, None]
     return torch.nn.functional.scaled_dot_product_attention(q, x, x, scale=1.0)
-
-
-# ---- self-attention, whole -----------------------------------------------------
 
 
 @right("ch02-self-attention")
@@ -23,25 +18,16 @@ def self_attention(x, W_q, W_k, W_v):
     return torch.einsum("bts,bsd,dv->btv", weights, x, W_v)
 
 
-# ---- find the fault ------------------------------------------------------------
-
-
 @right("ch02-repair-attention")
 def attention(query, key, value):
     scores = torch.einsum("btk,bsk->bts", query, key) * key.shape[2] ** -0.5
     return torch.einsum("bts,bsv->btv", scores.softmax(dim=2), value)
 
 
-# ---- the factor of other entries ---------------------------------------------
-
-
 @right("ch02-uniform-factor")
 def uniform_factor(width):
     q, k = 2 * torch.rand(10_000, width) - 1, 2 * torch.rand(10_000, width) - 1
     return 1 / (q * k).sum(dim=-1).std()
-
-
-# ---- equivariance ------------------------------------------------------------
 
 
 @right("ch02-is-equivariant")

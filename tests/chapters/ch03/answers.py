@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- split packed heads ------------------------------------------------------
-
 
 @right("ch03-split-packed")
 def split_packed(x, heads):
@@ -15,17 +13,11 @@ def split_packed(x, heads):
     return [torch.stack(part, dim=1) for part in parts]
 
 
-# ---- merge folded heads ------------------------------------------------------
-
-
 @right("ch03-merge-folded")
 def merge_folded(y, heads):
     chosen = torch.eye(heads, dtype=y.dtype)
     apart = y.unflatten(0, (-1, heads))
     return torch.einsum("nhtk,hj->ntjk", apart, chosen).flatten(-2)
-
-
-# ---- count parameters --------------------------------------------------------
 
 
 @right("ch03-count-parameters")
@@ -36,9 +28,6 @@ def count_parameters(d_model, heads, key_value_heads, bias):
         layer = torch.nn.Linear(d_model, width, bias, device="meta")
         count += sum(parameter.numel() for parameter in layer.parameters())
     return count
-
-
-# ---- find the split that mixes words -----------------------------------------
 
 
 @right("ch03-mixes-tokens")
@@ -53,9 +42,6 @@ def mixes_tokens(split):
                 if seen.any():
                     return True
     return False
-
-
-# ---- write multi-head attention ----------------------------------------------
 
 
 @right("ch03-multi-head")

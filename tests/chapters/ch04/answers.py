@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- a prefix and then causal ------------------------------------------------
-
 
 @right("ch04-prefix")
 def prefix_mask(prefix, size):
@@ -13,9 +11,6 @@ def prefix_mask(prefix, size):
     for n, length in enumerate(prefix.tolist()):
         mask[n, :, :, :length] = True
     return mask
-
-
-# ---- a causal window ---------------------------------------------------------
 
 
 @right("ch04-window")
@@ -33,9 +28,6 @@ def window_mask(queries, keys, width):
     return mask
 
 
-# ---- masked attention, whole ---------------------------------------------------
-
-
 @right("ch04-masked-attention")
 def masked_attention(query, key, value, tokens, pad):
     b, h, t, k = query.shape
@@ -50,9 +42,6 @@ def masked_attention(query, key, value, tokens, pad):
     return torch.stack(rows).view(b, t, h, -1).transpose(1, 2)
 
 
-# ---- the masked mean ---------------------------------------------------------
-
-
 @right("ch04-masked-mean")
 def masked_mean(x, mask):
     means = []
@@ -62,9 +51,6 @@ def masked_mean(x, mask):
     return torch.stack(means)
 
 
-# ---- broken: the weights -----------------------------------------------------
-
-
 @right("ch04-repair-weights")
 def masked_weights(scores, mask):
     lowest = torch.finfo(scores.dtype).min
@@ -72,17 +58,11 @@ def masked_weights(scores, mask):
     return torch.where(mask, weights, 0)
 
 
-# ---- broken: the decoder's mask ----------------------------------------------
-
-
 @right("ch04-repair-decoder")
 def decoder_mask(tokens, pad, training):
     t = tokens.shape[1]
     real = tokens.ne(pad).view(-1, 1, 1, t)
     return real.repeat(1, 1, t, 1).tril()
-
-
-# ---- broken: the loss --------------------------------------------------------
 
 
 @right("ch04-repair-loss")

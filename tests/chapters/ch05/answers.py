@@ -5,8 +5,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- sines first -------------------------------------------------------------
-
 
 @right("ch05-table")
 def halves_table(length, d_model, start=0, base=10000.0):
@@ -15,9 +13,6 @@ def halves_table(length, d_model, start=0, base=10000.0):
     )
     table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     return torch.from_numpy(table.astype(np.float32))
-
-
-# ---- the rotation matrix -----------------------------------------------------
 
 
 @right("ch05-shift-matrix")
@@ -37,9 +32,6 @@ def shift_matrix(steps, d_model):  # from position 0 alone
     return (torch.outer(there, here) / (here @ here)).float()
 
 
-# ---- write rotary positions --------------------------------------------------
-
-
 @right("ch05-rotary")
 def rotary(x, start=0, half_split=False):
     t, k = x.shape[-2:]
@@ -53,9 +45,6 @@ def rotary(x, start=0, half_split=False):
     turned = torch.view_as_complex(pairs.double().contiguous()) * turns
     back = torch.view_as_real(turned).to(x.dtype)
     return (back.mT if half_split else back).flatten(-2)
-
-
-# ---- learned positions that refuse -------------------------------------------
 
 
 @right("ch05-learned")
@@ -74,9 +63,6 @@ def add_learned(x, table, start=0):
     return x + table[torch.arange(start, start + x.shape[1])]
 
 
-# ---- only the offset counts --------------------------------------------------
-
-
 @right("ch05-relative")
 def depends_on_offset(score, width):
     for _ in range(40):
@@ -87,9 +73,6 @@ def depends_on_offset(score, width):
         if max(found) - min(found) > 2e-3:
             return False
     return True
-
-
-# ---- find the fault: a decoder that stutters ---------------------------------
 
 
 @right("ch05-stutter")

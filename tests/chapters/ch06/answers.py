@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import RIGHT, right
 
-# ---- a residual block --------------------------------------------------------
-
 
 @right("ch06-residual")
 def residual(x, sublayer, weight, bias, norm):
@@ -28,9 +26,6 @@ def residual(x, sublayer, weight, bias, norm):
     return x + sublayer(read(x, x.shape[-1:], weight, bias))
 
 
-# ---- an encoder layer, from its matrices ----------------------------------------
-
-
 @right("ch06-whole-layer")
 def encoder_layer(x, weights, heads, mask):
     w, F = weights, torch.nn.functional
@@ -50,9 +45,6 @@ def encoder_layer(x, weights, heads, mask):
     return torch.addmm(w["outer_bias"], inner.flatten(0, 1), w["outer"]).view_as(x) + x
 
 
-# ---- a decoder layer ---------------------------------------------------------
-
-
 @right("ch06-decoder-layer")
 def decoder_layer(x, memory, parts, mask, memory_mask):
     p = dict(parts)
@@ -62,7 +54,6 @@ def decoder_layer(x, memory, parts, mask, memory_mask):
 
 
 RIGHT["ch06-decoder-layer"] = "(y, y, mask) -> (query=y, key=y, mask=mask)  # names"
-# ---- find the fault --------------------------------------------------------------
 
 
 @right("ch06-repair-decoder")
@@ -72,9 +63,6 @@ def decoder_layer(x, memory, parts, memory_mask):
     x = x + parts["attention"](parts["norm_1"](x), parts["norm_1"](x), past)
     x = parts["cross_attention"](parts["norm_2"](x), memory, memory_mask) + x
     return parts["feed_forward"](parts["norm_3"](x)) + x
-
-
-# ---- tie the weights ---------------------------------------------------------
 
 
 @right("ch06-tie")
@@ -89,9 +77,6 @@ def tie(source, target, output):
     for module in (target, output):
         del module.weight
         module.register_parameter("weight", source.weight)
-
-
-# ---- find the leak of the future ---------------------------------------------
 
 
 @right("ch06-find-leak")

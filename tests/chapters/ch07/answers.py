@@ -6,8 +6,6 @@ import torch
 
 from tests.exercises.answers import RIGHT, right, wrong
 
-# ---- a training step ---------------------------------------------------------
-
 
 @right("ch07-training-step")
 def training_step(model, source, target, optimizer, schedule, clip):
@@ -24,9 +22,6 @@ def training_step(model, source, target, optimizer, schedule, clip):
     optimizer.step()
     schedule.step()
     return loss.detach()
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch07-repair-loop")
@@ -55,7 +50,6 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
 RIGHT["ch07-repair-loop"] = r"""
 losses = [] -> losses = []\n    model.train()  # both modes
 """
-# ---- another schedule --------------------------------------------------------
 
 
 @right("ch07-schedule")
@@ -69,9 +63,6 @@ def warm_cosine(step, warmup, total, peak, floor=0.0):
         return torch.tensor(step / warmup) * peak
     x = min(1.0, (step - warmup) / max(total - warmup, 1))
     return floor + (peak - floor) * math.cos(math.pi / 2 * x) ** 2
-
-
-# ---- smoothing with forbidden symbols ----------------------------------------
 
 
 @right("ch07-smoothing")
@@ -95,9 +86,6 @@ def smoothed(target, size, smoothing, forbidden):
     return rows.masked_fill(banned[..., None], 0)
 
 
-# ---- batches by tokens -------------------------------------------------------
-
-
 @right("ch07-token-batches")
 def group_by_tokens(lengths, tokens):
     order = torch.tensor(lengths, dtype=torch.long).argsort(stable=True).tolist()
@@ -113,9 +101,6 @@ def group_by_tokens(lengths, tokens):
         groups.append(tuple(order[start:stop]))
         start = stop
     return tuple(groups)
-
-
-# ---- accumulation ------------------------------------------------------------
 
 
 @right("ch07-accumulate")

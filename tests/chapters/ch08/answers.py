@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import RIGHT, right, wrong
 
-# ---- greedy decoding with early stop -----------------------------------------
-
 
 @right("ch08-greedy")
 def greedy(next_logits, b, start, end, pad, most):
@@ -20,9 +18,6 @@ def greedy(next_logits, b, start, end, pad, most):
             texts[n].append(max(range(len(scores)), key=scores.__getitem__))
     width = max(map(len, texts))
     return torch.tensor([text + [pad] * (width - len(text)) for text in texts])
-
-
-# ---- exact match -------------------------------------------------------------
 
 
 @right("ch08-exact")
@@ -44,17 +39,11 @@ def exact_match(written, target, pad, end):
     return sum(x == y for x, y in pairs) / len(written)
 
 
-# ---- reverse instead of copy -------------------------------------------------
-
-
 @right("ch08-reverse")
 def reversed_targets(source, pad):
     others = source[:, 1:].flip(1)  # padding first
     order = others.eq(pad).int().argsort(dim=1, stable=True)
     return torch.cat([source[:, :1], others.gather(1, order)], dim=1)
-
-
-# ---- find the fault: it copies everything --------------------------------------
 
 
 @right("ch08-honest")
@@ -66,9 +55,6 @@ def exact_share(model, source, target):
             row.append(symbol)
     hits = [row == wanted for row, wanted in zip(rows, target.tolist(), strict=True)]
     return sum(hits) / len(hits)
-
-
-# ---- the leak test -------------------------------------------------------------
 
 
 @right("ch08-leak")

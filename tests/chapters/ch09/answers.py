@@ -6,8 +6,6 @@ import torch
 
 from tests.exercises.answers import right
 
-# ---- the error rate with several answers ---------------------------------------
-
 
 @right("ch09-error-rate")
 def error_rate(outputs, references):
@@ -24,9 +22,6 @@ def error_rate(outputs, references):
         rows = [(edits(output, a), i, len(a)) for i, a in enumerate(answers)]
         found.append(min(rows))
     return torch.tensor(sum(f[0] for f in found) / sum(f[2] for f in found)).item()
-
-
-# ---- a step of beam search -----------------------------------------------------
 
 
 @right("ch09-beam-step")
@@ -50,9 +45,6 @@ def beam_step(totals, logits, end):
     return *living, column(over, 1), column(over, 0)
 
 
-# ---- a step of byte-pair encoding ----------------------------------------------
-
-
 @right("ch09-bpe-step")
 def bpe_step(words, times):
     from collections import Counter
@@ -74,9 +66,6 @@ def bpe_step(words, times):
     return best, joined
 
 
-# ---- the best one, and may we stop? --------------------------------------------
-
-
 @right("ch09-best-and-stop")
 def best_and_stop(finished, alive, length, most, alpha):
     def score(log, n):
@@ -86,9 +75,6 @@ def best_and_stop(finished, alive, length, most, alpha):
     lengths = range(length, most + 1)
     hopes = [score(log, n) for log in alive for n in lengths]
     return best, max(hopes), not any(h > score(*finished[best]) for h in hopes)
-
-
-# ---- find the fault: a score for parrots ----------------------------------------
 
 
 @right("ch09-bleu")

@@ -5,8 +5,6 @@ from torch.nn import functional as F
 
 from tests.exercises.answers import right
 
-# ---- mean and maximum of what is real ------------------------------------------
-
 
 @right("ch10-pooling")
 def mean_and_max(states, lengths):
@@ -15,16 +13,10 @@ def mean_and_max(states, lengths):
     return torch.stack(pairs)
 
 
-# ---- loss and decisions --------------------------------------------------------
-
-
 @right("ch10-labels")
 def loss_and_yes(logits, answers, thresholds):
     loss = F.binary_cross_entropy_with_logits(logits, answers.to(logits.dtype))
     return loss, logits > (thresholds / (1 - thresholds)).log()
-
-
-# ---- how good can a blind model be? --------------------------------------------
 
 
 @right("ch10-blind")
@@ -38,9 +30,6 @@ def blind_ceiling(texts, answers):
     return right / len(texts)
 
 
-# ---- find the fault: a macro F1 ------------------------------------------------
-
-
 @right("ch10-macro")
 def macro_f1(batches):
     logits, answers = (torch.cat(several) for several in zip(*batches, strict=True))
@@ -49,9 +38,6 @@ def macro_f1(batches):
         total = int(said.sum() + is_yes.sum())
         scores.append(2 * int((said & is_yes).sum()) / total if total else 0.0)
     return sum(scores) / len(scores)
-
-
-# ---- cool the logits -----------------------------------------------------------
 
 
 @right("ch10-temperature")

@@ -8,8 +8,6 @@ from torch.nn import functional as F
 
 from tests.exercises.answers import right
 
-# ---- windows that overlap ------------------------------------------------------
-
 
 @right("ch11-windows")
 def overlapping(ids, length, stride):
@@ -24,9 +22,6 @@ def overlapping(ids, length, stride):
     return torch.tensor(windows), torch.tensor(targets), torch.tensor(count)
 
 
-# ---- bits per character --------------------------------------------------------
-
-
 @right("ch11-bits")
 def bits_per_character(logits, targets, sizes, count):
     nats = characters = 0.0
@@ -36,9 +31,6 @@ def bits_per_character(logits, targets, sizes, count):
                 nats += (scores.logsumexp(dim=0) - scores[token]).item()
                 characters += sizes[token].item()
     return nats / math.log(2) / characters
-
-
-# ---- which characters may be drawn ---------------------------------------------
 
 
 @right("ch11-nucleus")
@@ -53,9 +45,6 @@ def may_be_drawn(logits, temperature, p):
     return kept
 
 
-# ---- a GPT ---------------------------------------------------------------------
-
-
 @right("ch11-gpt")
 def gpt(tokens, embedding, positions, layers):
     x = embedding[tokens] + positions[None, : tokens.size(1)]
@@ -67,9 +56,6 @@ def gpt(tokens, embedding, positions, layers):
         x = x + F.linear(mixed, w["output"])
         x = x + F.linear(F.relu(F.linear(norm(x), w["inner"])), w["outer"])
     return F.linear(norm(x), embedding)
-
-
-# ---- a sampling loop -----------------------------------------------------------
 
 
 @right("ch11-repair")

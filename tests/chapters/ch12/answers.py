@@ -6,8 +6,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- the other shift ---------------------------------------------------------
-
 
 @right("ch12-shift")
 def shift_nearest_first(x):
@@ -26,18 +24,12 @@ def shift_nearest_first(x):
     )
 
 
-# ---- update the memory -------------------------------------------------------
-
-
 @right("ch12-memory")
 def update(memory, states, mem_len):
     n = memory.shape[2] + states.shape[2]
     with torch.no_grad():
         joined = torch.cat((memory, states), dim=-2)
         return joined.narrow(2, n - min(n, mem_len), min(n, mem_len))
-
-
-# ---- relative attention ------------------------------------------------------
 
 
 @right("ch12-attention")
@@ -52,9 +44,6 @@ def relative_attention(q, k, values, r, u, v):
     return torch.einsum("bts,bsw->btw", scores.softmax(-1), values)
 
 
-# ---- how far back ------------------------------------------------------------
-
-
 @right("ch12-reach")
 def first_seen(position, length, mem_len, layers):
     needed = {position}
@@ -65,9 +54,6 @@ def first_seen(position, length, mem_len, layers):
             seen |= set(range(max(0, start - mem_len), p + 1))
         needed = seen
     return min(needed)
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch12-reader")

@@ -5,8 +5,6 @@ from torch.nn import functional as F
 
 from tests.exercises.answers import RIGHT, right, wrong
 
-# ---- bucket ids ----------------------------------------------------------------
-
 
 @right("ch13-buckets")
 def bucket_ids(x, turns, real):
@@ -19,9 +17,6 @@ def bucket_ids(x, turns, real):
         ids[~real] = 2 * n
         rounds.append(ids)
     return torch.stack(rounds, dim=1)
-
-
-# ---- undo the sort -------------------------------------------------------------
 
 
 @right("ch13-unsort")
@@ -57,18 +52,12 @@ def unsort(y, order):
     return result
 
 
-# ---- join the rounds -----------------------------------------------------------
-
-
 @right("ch13-join")
 def join(outputs, lses):
     largest = lses.amax(dim=0).clamp(min=-1e30)
     powers = torch.exp(lses - largest)
     share = powers / powers.sum(dim=0).clamp(min=1e-30)
     return torch.einsum("rbt,rbtv->btv", share, outputs)
-
-
-# ---- look to both sides --------------------------------------------------------
 
 
 @right("ch13-encoder")
@@ -107,22 +96,6 @@ def encoder_round(x, values, bucket, c):
         near = near or [i]
         rows.append((x[i] @ keys[near].T).softmax(0) @ values[near])
     return torch.stack(rows)
-
-
-@wrong("ch13-encoder", "keys of zeros at the ends still get weight")
-def encoder_round(x, values, bucket, c):
-    order = bucket.argsort(stable=True)
-    keys, out = F.pad(F.normalize(x, dim=-1)[order], (0, 0, c, c)), []
-    v = F.pad(values[order], (0, 0, c, c))
-    for s in range(0, len(x), c):
-        scores = x[order[s : s + c]] @ keys[s : s + 3 * c].T
-        itself = torch.arange(c)[:, None] + c == torch.arange(3 * c)
-        scores = scores.masked_fill(itself, -torch.inf)
-        out.append(scores.softmax(-1) @ v[s : s + 3 * c])
-    return torch.cat(out)[order.argsort()]
-
-
-# ---- find the fault ------------------------------------------------------------
 
 
 @right("ch13-fault")

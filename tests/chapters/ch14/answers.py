@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import right, wrong
 
-# ---- undo three streams ------------------------------------------------------
-
 
 @right("ch14-undo")
 def undo(y1, y2, y3, F, G, H):
@@ -14,17 +12,6 @@ def undo(y1, y2, y3, F, G, H):
     factor = torch.exp(G(y1, back))
     middle = y2 * (1 / factor)
     return y1 - F(middle, back), middle, back
-
-
-@wrong("ch14-undo", "in the order of the forward pass")
-def undo(y1, y2, y3, F, G, H):
-    x1 = y1 - F(y2, y3)
-    x2 = y2 / torch.exp(G(x1, y3))
-    x3 = y3 - H(x1, x2)
-    return x1, x2, x3
-
-
-# ---- a backward pass that rebuilds -------------------------------------------
 
 
 @right("ch14-backward")
@@ -77,9 +64,6 @@ def backward(f, weights, y1, y2, dy1, dy2):
     return y1, y2, dy1, dy2, slopes
 
 
-# ---- the same dice -----------------------------------------------------------
-
-
 @right("ch14-replay")
 def replay(f, state, x):
     before = torch.random.get_rng_state().clone()
@@ -88,9 +72,6 @@ def replay(f, state, x):
         return f(x)
     finally:
         torch.random.set_rng_state(before)
-
-
-# ---- chunks that look back ---------------------------------------------------
 
 
 @right("ch14-chunks")
@@ -117,9 +98,6 @@ def in_chunks(f, x, size, reach):
         part = f(x[..., first : (n + 1) * size, :])
         out.append(part[..., n * size - first :, :])
     return torch.cat(out, dim=-2) if out else x[..., :0, :]
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch14-stack")

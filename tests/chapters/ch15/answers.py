@@ -5,8 +5,6 @@ from torch.nn import functional as F
 
 from tests.exercises.answers import right
 
-# ---- hide tokens, and ask for them -------------------------------------------
-
 
 @right("ch15-hide")
 def hide(tokens, special, mask, choice, action, others):
@@ -19,17 +17,11 @@ def hide(tokens, special, mask, choice, action, others):
     return read, labels
 
 
-# ---- a head on [CLS] ---------------------------------------------------------
-
-
 @right("ch15-head")
 def classify(states, w, b, v, c, frozen):
     with torch.set_grad_enabled(torch.is_grad_enabled() and not frozen):
         first = states.select(1, 0).clone()
     return F.linear(F.linear(first, w, b).tanh(), v, c)
-
-
-# ---- who can see the answer? -------------------------------------------------
 
 
 @right("ch15-sees")
@@ -42,9 +34,6 @@ def layers_to_see(mask, shown, asked):
     return steps.where((asked >= 0) & shown[asked] & (steps < t), -1)
 
 
-# ---- find the fault: half of the pairs ---------------------------------------
-
-
 @right("ch15-half")
 def pretraining_loss(token_logits, pair_logits, answers, labels):
     logs = token_logits.log_softmax(dim=-1).gather(-1, answers[..., None])[..., 0]
@@ -52,9 +41,6 @@ def pretraining_loss(token_logits, pair_logits, answers, labels):
     wrong_minus_right = pair_logits[:, 1] - pair_logits[:, 0]
     wrong_minus_right = wrong_minus_right * (1 - 2 * labels)
     return words + F.softplus(wrong_minus_right).mean()
-
-
-# ---- weight surgery ----------------------------------------------------------
 
 
 @right("ch15-surgery")

@@ -4,9 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import right, wrong
-
-# ---- cut a prompt -----------------------------------------------------------
+from tests.exercises.answers import right
 
 
 @right("ch16-bytes")
@@ -26,24 +24,6 @@ def truncate(text, merges, most):
     return [names[token] for token in tokens], str(b"".join(tokens), "utf8", "replace")
 
 
-@wrong("ch16-bytes", "you go from left to right")
-def greedy(text, merges, most):
-    names = [bytes([i]) for i in range(256)]
-    for a, b in merges:
-        names.append(names[a] + names[b])
-    ids, start, whole = [], 0, text.encode()
-    while start < len(whole) and len(ids) < most:
-        end = len(whole)
-        while whole[start:end] not in names:
-            end -= 1
-        ids.append(names.index(whole[start:end]))
-        start = end
-    return ids, whole[:start].decode(errors="replace")
-
-
-# ---- how many parameters? ----------------------------------------------------
-
-
 @right("ch16-count")
 def parameters(vocab, d, layers, heads, max_len):
     with torch.device("meta"):
@@ -51,9 +31,6 @@ def parameters(vocab, d, layers, heads, max_len):
         tables = torch.empty(vocab, d), torch.empty(max_len, d), torch.empty(2, d)
         each = sum(parameter.numel() for parameter in block.parameters())
     return sum(table.numel() for table in tables) + layers * each
-
-
-# ---- the load that doesn't fail ----------------------------------------------
 
 
 @right("ch16-surgery")
@@ -74,25 +51,6 @@ def translate(state):
     return ours
 
 
-@wrong("ch16-surgery", "aren't (out, in)")
-def split_first(state):
-    ours = {}
-    for name, tensor in state.items():
-        if "c_attn" in name:
-            for i, part in enumerate("query key value".split()):
-                third = tensor.shape[-1] // 3
-                kept = tensor[..., i * third : (i + 1) * third]
-                ours[name.replace("c_attn", part)] = kept
-        elif "c_proj.weight" in name or "c_fc.weight" in name:
-            ours[name] = tensor.t()
-        elif name[-10:] != ".attn.bias":
-            ours[name] = tensor
-    return ours
-
-
-# ---- one step of speculative decoding ----------------------------------------
-
-
 @right("ch16-step")
 def step(guesses, draft, target, coins):
     for i, guess in enumerate(guesses):
@@ -100,9 +58,6 @@ def step(guesses, draft, target, coins):
             more = torch.maximum(target[i], draft[i]) - draft[i]
             return i, more / (1 - torch.minimum(target[i], draft[i]).sum())
     return len(guesses), target[-1]
-
-
-# ---- find the fault: perplexity ----------------------------------------------
 
 
 @right("ch16-perplexity")
@@ -115,17 +70,6 @@ def report(losses, text):
         per_word,
         every.sum() / len(text.encode("utf8")) * math.log2(math.e),
     )
-
-
-@wrong("ch16-perplexity", "average the batches' perplexities")
-def averaged(losses, text):
-    nats = torch.cat(losses).sum().item()
-    each = [math.exp(batch.mean()) for batch in losses]
-    per_word = math.exp(nats / len(text.split()))
-    return sum(each) / len(each), per_word, nats / math.log(2) / len(text.encode())
-
-
-# ---- what a cache weighs -----------------------------------------------------
 
 
 @right("ch16-cache")

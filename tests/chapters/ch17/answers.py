@@ -6,8 +6,6 @@ import torch
 
 from tests.exercises.answers import RIGHT, right, wrong
 
-# ---- a window and the first tokens -------------------------------------------
-
 
 @right("ch17-sinks")
 def sink_mask(t, s, window, sinks):
@@ -15,16 +13,6 @@ def sink_mask(t, s, window, sinks):
     far = whole.tril(-window)  # at least as far back as the window is wide
     far[:, :sinks] = False
     return (whole ^ far)[-t:]
-
-
-@wrong("ch17-sinks", "by queries that come before it")
-def column(t, s, window, sinks):
-    mask = torch.ones(s, s, dtype=torch.bool).tril().triu(1 - window)
-    mask[:, :sinks] = True
-    return mask[s - t :]
-
-
-# ---- count it ----------------------------------------------------------------
 
 
 @right("ch17-count")
@@ -47,9 +35,6 @@ def table(n, stride):
     return strided.tril().sum().item(), fixed.tril().sum().item()
 
 
-# ---- how many layers? --------------------------------------------------------
-
-
 @right("ch17-layers")
 def layers_needed(masks):
     t, rounds = len(masks[0]), len(masks)
@@ -62,9 +47,6 @@ def layers_needed(masks):
             if len(heard[i]) == t and found[i] < 0:
                 found[i] = layer + 1
     return torch.tensor(found)
-
-
-# ---- the softmax in blocks ---------------------------------------------------
 
 
 @right("ch17-online")
@@ -93,9 +75,6 @@ def all_blocks(q, k, v, allowed, block):
     return (shares[..., None] * torch.stack(outputs)).sum(0)
 
 
-# ---- join the parts ----------------------------------------------------------
-
-
 @right("ch17-join")
 def join(outputs, lses):
     lse = torch.logsumexp(lses, dim=0)
@@ -111,9 +90,6 @@ def join(outputs, lses):
         share = (more - both).exp().nan_to_num()[:, None]
         output, lse = (1 - share) * output + share * other, both
     return output, lse
-
-
-# ---- backward, block by block ------------------------------------------------
 
 
 @right("ch17-backward")
@@ -146,9 +122,6 @@ def attention_backward(q, k, v, output, lse, upstream, allowed, block):
         return torch.autograd.grad(scores.softmax(-1) @ v, (q, k, v), upstream)
 
 
-# ---- a window in chunks ------------------------------------------------------
-
-
 @right("ch17-chunks")
 def window_attention(q, k, v, window):
     (t, width), w = q.shape, window
@@ -162,19 +135,6 @@ def window_attention(q, k, v, window):
     hidden = (place < 0) | (place >= w) | before[:, None]
     weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=2)
     return torch.einsum("nwj,nvj->nwv", weights, values).reshape(-1, v.shape[1])[:t]
-
-
-@wrong("ch17-chunks", "zeros get weight")
-def padded(q, k, v, window):
-    t, n = len(q), -(-len(q) // window)
-    pad = torch.nn.functional.pad
-    rest = n * window - t
-    a, b, c = (pad(x, (0, 0, 0, rest)).view(n, window, -1) for x in (q, k, v))
-    b, c = (torch.cat([pad(x, (0, 0, 0, 0, 1, 0))[:-1], x], dim=1) for x in (b, c))
-    i, j = torch.arange(window)[:, None] + window, torch.arange(2 * window)
-    scores = a @ b.mT / q.shape[1] ** 0.5
-    scores = scores.masked_fill((j > i) | (i - j >= window), -torch.inf)
-    return (scores.softmax(-1) @ c).flatten(0, 1)[:t]
 
 
 @wrong("ch17-chunks", "is there a loop")
@@ -192,9 +152,6 @@ def masked(q, k, v, window):
     hidden = ~torch.ones(len(q), len(q), dtype=torch.bool).tril().triu(1 - window)
     scores = q @ k.mT / q.shape[1] ** 0.5
     return scores.masked_fill(hidden, -torch.inf).softmax(-1) @ v
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch17-fault")

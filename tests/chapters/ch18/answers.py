@@ -4,8 +4,6 @@ import torch
 
 from tests.exercises.answers import RIGHT, right, wrong
 
-# ---- a step in pieces --------------------------------------------------------
-
 
 @right("ch18-pieces")
 def step_in_pieces(model, optimizer, pieces, clip):
@@ -25,9 +23,6 @@ def step_in_pieces(model, optimizer, pieces, clip):
     return loss / tokens
 
 
-# ---- a step in float16 -------------------------------------------------------
-
-
 @right("ch18-scaler")
 def scaler_step(weights, gradients, scale, good, rate, clip, patience):
     squares, scaled = 0.0, [g.double() for g in gradients]
@@ -41,9 +36,6 @@ def scaler_step(weights, gradients, scale, good, rate, clip, patience):
         moved.append((w - g * (rate * length / scale)).float())
     done = good + 1 >= patience
     return moved, scale * (1 + done), 0 if done else good + 1
-
-
-# ---- checkpoint a block ------------------------------------------------------
 
 
 @right("ch18-checkpoint")
@@ -67,9 +59,6 @@ def checkpointed(f, x, *weights):
 
     before = torch.get_rng_state()
     return Again.apply(x, *weights)
-
-
-# ---- where does the memory go? -----------------------------------------------
 
 
 @right("ch18-memory")
@@ -97,9 +86,6 @@ def training_bytes(widths, rows, precision, shards, stage):
     each = model[0].weight.element_size()
     copy = 2 if precision == "mixed" else 0
     return (each + copy) * held[0], each * held[1], 2 * each * held[2], sum(found)
-
-
-# ---- around the ring ---------------------------------------------------------
 
 
 @right("ch18-ring")
@@ -130,9 +116,6 @@ def ring(rank, n, gradient):
     return sum(KNOWN[other] for other in range(n))
 
 
-# ---- everyone owns a part ----------------------------------------------------
-
-
 @right("ch18-owners")
 def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
     """PyTorch's optimiser takes the step, and moves are gathered."""
@@ -148,9 +131,6 @@ def owner_step(rank, n, weights, gradient, m, u, step, rate, clip):
     adam.step()
     moves = yield ["all-gather", own.detach()]
     return [weights + moves[: len(weights)], *kept.values()]
-
-
-# ---- find the fault ----------------------------------------------------------
 
 
 @right("ch18-fault")
