@@ -463,11 +463,7 @@ ch05.check_half_split(rotary_half_split, turn)
 # %% Figure: right answers by length tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-record = recorded("positions")
-ch05.by_length(record)
-
-# %% Recorded: right answers, seed by seed tags=["hide-input", "proof"]
-ch05.check_beyond(record)
+ch05.by_length(recorded("positions"))
 
 # %% [markdown]
 # (To guess is to name the most frequent of the other symbols in the sequence.)
@@ -834,9 +830,6 @@ show_table(
 # `model.to(…)` moves parameters and buffers, but no plain attribute. Use `register_buffer`.
 #
 # </details>
-
-# %% Recorded: positions that words drown out tags=["hide-input", "proof"]
-ch05.check_small_positions(record)
 
 # %% Measured: two tables that are wrong tags=["hide-input", "proof"]
 ch05.check_slips()
