@@ -15,6 +15,7 @@ from annotated.chapters.ch06.ladder import (
     LADDER,
     LADDER_PARTS,
     LADDER_TRAINING,
+    by_parts,
     ladder_pairs,
     rung_scores,
     train_rung,
@@ -63,3 +64,14 @@ def run() -> dict[str, Any]:
             for width in WIDTHS
         ],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above, and how many dates the whole model has exact."""
+    runs = by_parts(record, {"rows": []})
+    rungs = ["1" * count + "0" * (5 - count) for count in range(6)]
+    sums = [sum(row["loss"] for row in runs[bits]) for bits in rungs]
+    assert sums == sorted(sums, reverse=True)
+    for rows in zip(*(runs[bits] for bits in ("00000", "11111", "11101")), strict=True):
+        first, last, bare = (row["loss"] for row in rows)
+        assert last < first / 3 and last < bare
