@@ -15,12 +15,12 @@ from annotated.chapters.ch06.ladder import (
     LADDER,
     LADDER_PARTS,
     LADDER_TRAINING,
-    by_parts,
     ladder_pairs,
     rung_scores,
     train_rung,
     translations,
 )
+from annotated.chapters.ch06.ladder_records import by_parts
 from benchmarks.record import SEEDS
 
 WIDTHS = (64, 1024)  # of the networks; the ladder has 256

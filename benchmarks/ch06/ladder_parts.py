@@ -17,8 +17,8 @@ from annotated.chapters.ch06.ladder import (
     LADDER,
     LADDER_PARTS,
     LADDER_TRAINING,
-    by_parts,
 )
+from annotated.chapters.ch06.ladder_records import by_parts
 from benchmarks.ch06.ladder import EXAMPLES, one
 from benchmarks.record import SEEDS, read
 

@@ -734,7 +734,7 @@ ladder, more = recorded("ladder"), recorded("ladder_parts")
 ch06.ladder_losses(ladder, more)
 
 # %% Measured: the whole model beside attention alone tags=["hide-input", "proof"]
-from annotated.chapters.ch06.ladder import by_parts
+from annotated.chapters.ch06.ladder_records import by_parts
 
 runs = by_parts(ladder, more)
 say(

@@ -12,11 +12,11 @@ from annotated.batches import Vocabulary, make_batch
 from annotated.chapters.ch06.ladder import (
     LADDER_PARTS,
     Rung,
-    by_parts,
     ladder_pairs,
     train_rung,
     translations,
 )
+from annotated.chapters.ch06.ladder_records import by_parts
 from annotated.masks import causal_mask, length_mask
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static

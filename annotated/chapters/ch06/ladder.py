@@ -4,7 +4,7 @@ The page trains one seed, ``python -m benchmarks ladder`` trains the others.
 """
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -158,18 +158,3 @@ def rung_scores(rung: Rung, count: int = 1000) -> tuple[float, int]:
     )
     written = translations(rung, [text for text, _ in pairs])
     return loss, sum(w == right for w, (_, right) in zip(written, pairs, strict=True))
-
-
-def by_parts(
-    ladder: Mapping[str, Any], more: Mapping[str, Any]
-) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the recorded runs of each model; "10001" has the first and last part."""
-    rungs = [row["rung"] for row in ladder["rows"] if row["seed"] == 0]
-    parts = {rung: ladder["parts"][:i] for i, rung in enumerate(rungs)}
-    parts["all but the norm"] = [p for p in ladder["parts"] if p != "norm"]
-    runs: dict[str, list[Mapping[str, Any]]] = {}
-    for row in ladder["rows"] + more["rows"]:
-        has = row["parts"] if "parts" in row else parts[row["rung"]]
-        bits = "".join(str(int(part in has)) for part in ladder["parts"])
-        runs.setdefault(bits, []).append(row)
-    return runs
