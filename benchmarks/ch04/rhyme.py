@@ -116,3 +116,11 @@ def run() -> dict[str, Any]:
     """Train three models with the mask and three without."""
     rows = [one(masked, seed) for masked in (True, False) for seed in SEEDS]
     return {"steps": STEPS, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above."""
+    for masked, without in zip(record["rows"][:3], record["rows"][3:], strict=True):
+        assert masked["masked"] and masked["in_rhyme"] == 3
+        assert not without["masked"] and without["in_rhyme"] == 0
+        assert without["end"] <= masked["end"] / 3

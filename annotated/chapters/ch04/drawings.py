@@ -23,7 +23,7 @@ from annotated.page.frames import (
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.pictures import Matrix, chain, number
+from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS, INCH
@@ -43,13 +43,11 @@ def weigh(
 ) -> Html:
     """Show scores and weights (t, s), the row of the second word lit."""
     look: dict[str, Any] = {"rows": words, "columns": words, "row": 1}
-    said = " ".join(f"{weight:.2f}" for weight in weights[1].tolist())
     hidden = "" if mask is None else ", hatched: −∞"
     return chain(
         Matrix(scores, "scores" + hidden, mask=mask, **look),
         "softmax →",
         Matrix(weights, "weights", weights=True, mask=mask, **look),
-        alt=f"The scores{hidden}, and the weights. Lit, the row of cat: {said}.",
         caption=caption,
     )
 
@@ -429,8 +427,6 @@ def losses(histories: Mapping[str, list[dict]], floor: float) -> Html:
     return show(
         figure,
         title="Without the mask, the loss falls below what is possible",
-        alt="Two training losses over 300 steps, and a line. Both fall; the model with "
-        "a mask comes down towards the line, the one without a mask ends far below it.",
         caption="Training loss, log axis. The line is counted over all of its windows: "
         "nobody who sees only the past can do better.",
     )
@@ -480,11 +476,7 @@ def slip(weights: Tensor, name: str, guess: str) -> Html:
         right = guess == name
         verdict = f"{'Yes' if right else 'No'}. Under {guess}, {SYMPTOMS[guess]}"
     look: dict[str, Any] = {"rows": words, "columns": words, "weights": True}
-    table = chain(
-        Matrix(weights, "weights", **look),
-        alt=f"The row of cat: {' '.join(map(number, weights[1].tolist()))}; of a pad: "
-        f"{' '.join(map(number, weights[3].tolist()))}.",
-    )
+    table = chain(Matrix(weights, "weights", **look))
     return Html(table.text + render("paragraph", kind="says", text=verdict))
 
 
