@@ -69,6 +69,7 @@ def run() -> dict[str, Any]:
 
 def bands(record: dict[str, Any]) -> None:
     """Check what pages 1 and 1b say of each way, for every seed."""
+    assert record["config"] == DATES
     for run in record["lines"]:
         if run["way"] == "none":  # one vector
             assert run["exact"]["4"] < 0.5 * run["exact"]["1"]

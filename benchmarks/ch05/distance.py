@@ -41,6 +41,8 @@ def run() -> dict[str, Any]:
 
 def bands(record: dict[str, Any]) -> None:
     """Check what page 5c says of each kind, for every seed."""
+    assert record["config"] == POSITIONS
+    assert {run["kind"] for run in record["runs"]} == {*DISTANCE_KINDS}
 
     def right(kind: str, length: int) -> list[float]:
         runs = (run for run in record["runs"] if run["kind"] == kind)

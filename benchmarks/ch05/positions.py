@@ -138,6 +138,7 @@ def run() -> dict[str, Any]:
 
 def bands(record: dict[str, Any]) -> None:
     """Check the bands above, and what pages 5 and 5b say, for every seed."""
+    assert record["config"] == POSITIONS
 
     def of(experiment: str, *setting: Any) -> Runs:
         return runs_of(record, experiment, *setting)

@@ -67,7 +67,9 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check the bands above, and how many dates the whole model has exact."""
+    """Check the bands above."""
+    assert (record["config"], record["training"]) == (LADDER, LADDER_TRAINING)
+    assert record["parts"] == [*LADDER_PARTS]
     runs = by_parts(record, {"rows": []})
     rungs = ["1" * count + "0" * (5 - count) for count in range(6)]
     sums = [sum(row["loss"] for row in runs[bits]) for bits in rungs]

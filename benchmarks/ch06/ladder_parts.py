@@ -62,7 +62,9 @@ def run() -> dict[str, Any]:
 
 def bands(record: dict[str, Any]) -> None:
     """Check the bands above, and what the page says of its 32 models, with seed 0."""
+    assert (record["config"], record["training"]) == (LADDER, LADDER_TRAINING)
     runs = by_parts(read("ladder"), record)
+    assert len(runs) == 2 ** len(LADDER_PARTS)
     for without, whole in zip(runs["11011"], runs["11111"], strict=True):
         assert without["loss"] > whole["loss"]
     best = sorted(runs, key=lambda bits: runs[bits][0]["loss"])

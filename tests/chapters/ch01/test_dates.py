@@ -16,10 +16,6 @@ from annotated.recurrent_attention import AdditiveAttention
 from benchmarks.record import read as recorded
 
 
-def test_every_record_is_of_its_recipe():
-    assert recorded("dates")["config"] == DATES
-
-
 @pytest.fixture(scope="module")
 def pairs():
     return date_pairs(DATES["pairs"], "train", seed=0)

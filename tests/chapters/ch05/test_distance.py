@@ -13,14 +13,6 @@ from annotated.chapters.ch05.distance import (
     train_distance,
 )
 from annotated.chapters.ch05.reading import POSITIONS
-from benchmarks.record import read as recorded
-
-
-def test_the_record_is_of_its_recipe():
-    record = recorded("distance")
-    assert record["config"] == POSITIONS
-    assert {run["kind"] for run in record["runs"]} == set(DISTANCE_KINDS)
-    assert {run["seed"] for run in record["runs"]} == {0, 1, 2}
 
 
 def test_buckets_are_exact_near_by_and_shared_far_away():

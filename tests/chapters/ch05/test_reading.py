@@ -14,11 +14,6 @@ from annotated.chapters.ch05.reading import (
     uniform_lengths,
     zone,
 )
-from benchmarks.record import read as recorded
-
-
-def test_every_record_is_of_its_recipe():
-    assert recorded("positions")["config"] == POSITIONS
 
 
 def test_lengths_are_uniform_or_skewed():

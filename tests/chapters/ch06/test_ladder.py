@@ -7,7 +7,6 @@ from annotated.batches import Vocabulary, make_batch
 from annotated.chapters.ch06.ladder import (
     LADDER,
     LADDER_PARTS,
-    LADDER_TRAINING,
     Rung,
     ladder_pairs,
     ladder_vocabularies,
@@ -16,21 +15,6 @@ from annotated.chapters.ch06.ladder import (
     translations,
 )
 from annotated.transformer import Transformer, TransformerConfig
-from benchmarks.record import read as recorded
-
-
-@pytest.mark.parametrize("name", ["ladder", "ladder_parts"])
-def test_the_record_is_of_its_recipe(name):
-    record = recorded(name)
-    assert record["config"] == LADDER and record["training"] == LADDER_TRAINING
-
-
-def test_the_records_hold_every_set_of_parts():
-    ladder, more = recorded("ladder"), recorded("ladder_parts")
-    assert ladder["parts"] == list(LADDER_PARTS)
-    seven = {row["rung"] for row in ladder["rows"]}
-    others = {tuple(row["parts"]) for row in more["rows"]}
-    assert len(seven) == 7 and len(others) == 2 ** len(LADDER_PARTS) - 7
 
 
 def test_dates_are_translated_into_american_english():
