@@ -183,9 +183,8 @@ def hands(table: Tensor) -> Html:
         figure,
         title="Two columns a hand, and the next hand is slower",
         alt="Above, all twenty dimensions by position, as shades: the first change "
-        "sign every few positions, the last hardly change. Below, four of them as "
-        "curves: dimensions 4 and 5 are a sine and a cosine of one speed, 6 and 7 of "
-        "a slower one.",
+        "sign every few positions, the last hardly change. Below, dimensions 4 and 5 "
+        "as curves, a sine and a cosine of one speed, and 6 and 7, of a slower one.",
         caption="The table of width 20 (blue positive, orange negative), and its "
         "dimensions 4 to 7 as curves: the third hand (blue) and the fourth.",
     )
@@ -532,10 +531,9 @@ def maps(figure: plt.Figure, caption: str) -> Html:
     return show(
         figure,
         title="The clocks’ line breaks off where training ended; rotary’s goes on",
-        alt="Two maps of attention weights of 64 positions. Sinusoidal: a line just "
-        "below the diagonal, dark at first and fading up to position 31, after which "
-        "the weights scatter over many keys. Rotary: the dark line runs on to position "
-        "63.",
+        alt="Two maps of the weights of 64 positions. Sinusoidal: a line just below "
+        "the diagonal fades up to position 31; after it the weights scatter over many "
+        "keys. Rotary: the line is dark up to position 63.",
         caption=caption + " Full shade: half of the weight or more.",
     )
 
