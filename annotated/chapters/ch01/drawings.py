@@ -512,6 +512,7 @@ def products(queries: Tensor, keys: Tensor, scores: Tensor) -> Html:
         Matrix(keys.T, "keysᵀ", KINDS, WORDS),
         "softmax\n→",
         Matrix(weights, "weights", columns=WORDS, weights=True, row=0),
+        # given: 4
         caption="The toy of chapter 1, scored by products. W is 4 times the identity: "
         "the scores are 4 where query and key match and 0 elsewhere.",
     )
