@@ -63,3 +63,18 @@ def run() -> dict[str, Any]:
             lines.append(one(way, seed, (1, 4), epochs, each=500))
             print(lines[-1], flush=True)
     return {"config": DATES, "single": single, "lines": lines}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what pages 1 and 1b say of each way, for every seed."""
+    assert record["config"] == DATES
+    for run in record["lines"]:
+        if run["way"] == "none":  # one vector
+            assert run["exact"]["4"] < 0.5 * run["exact"]["1"]
+        elif run["way"] == "additive":
+            assert min(run["exact"].values()) >= 0.998
+    least = {"additive": 0.999, "location-sensitive": 1.0, "none": 0.0}
+    for run in record["single"]:
+        way, share = run["way"], run["exact"]["1"]
+        assert share >= least.get(way, 0.995 if way.startswith("additive") else 0.0)
+        assert share < 0.94 or way != "none"

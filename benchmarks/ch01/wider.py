@@ -45,3 +45,9 @@ def one(seed: int, dates: tuple[int, int] = (1, 4), each: int = 500) -> dict[str
 
 def run() -> dict[str, Any]:
     return {"config": DATES, "lines": [one(seed=0)]}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check that a wide vector reads lines of two dates, and none of four."""
+    exact = record["lines"][0]["exact"]
+    assert exact["4"] < 0.01 and exact["2"] > 0.9

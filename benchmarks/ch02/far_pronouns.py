@@ -24,6 +24,7 @@ from annotated.chapters.ch02.pronouns import (
     PronounReader,
     encode,
     sentences,
+    settled,
 )
 from benchmarks.record import SEEDS
 
@@ -113,3 +114,13 @@ def run() -> dict[str, Any]:
         print(row, distances[-1]["right"][-1], flush=True)
     steps = list(range(EVERY, STEPS + 1, EVERY))
     return {"width": WIDE, "steps": steps, "rows": rows, "distances": distances}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 2 says of a wide vector and of distances, for every seed."""
+    assert {*settled(record, "one", None)} == {200, 220}
+    for row in record["distances"]:
+        if row["model"] == "attention" or row["between"] == 0:
+            assert row["right"][-1] == 1
+        elif row["between"] == 40:
+            assert row["right"][-1] < 0.6

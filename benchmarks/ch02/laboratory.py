@@ -35,3 +35,10 @@ def run() -> dict[str, Any]:
         "tested": 1000,
         "rows": [one(name, seed) for name in names for seed in SEEDS],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 2 says of the scale, for every seed."""
+    ends = [row for row in record["rows"] if row["experiment"] == "scale"]
+    assert {row["steps"] for row in ends} == {300, 500}
+    assert min(row["exact"] for row in ends) > 0.97

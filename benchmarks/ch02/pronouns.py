@@ -27,6 +27,7 @@ from annotated.chapters.ch02.pronouns import (
     encode,
     meant,
     sentences,
+    settled,
     train_reader,
 )
 from benchmarks.record import SEEDS
@@ -103,3 +104,21 @@ def run() -> dict[str, Any]:
         rows.append({"roles": kind, "start": start, "seed": seed, "right": right})
         print(kind, start, seed, right[9], right[-1], flush=True)
     return {"steps": list(range(EVERY, STEPS + 1, EVERY)), "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 2 says of readers and rivals, for every seed."""
+    three, value, one = (settled(record, kind, None) for kind in ROLES[:0:-1])
+    assert [max(three), max(value), max(one)] == [120, 160, 500] and min(one) == 300
+    hidden, small, *grus = (
+        settled(record, kind, start) for kind, start in product(RIVALS, STARTS)
+    )
+    assert max(map(max, grus)) <= 180 and max(hidden) <= 260
+    assert sum(step < 601 for step in small) == 1
+    rows = {kind: [r for r in record["rows"] if r["roles"] == kind] for kind in ROLES}
+    assert all(0.55 < row["on_noun"] for row in rows["three"])
+    assert all(row["on_noun"] < 0.25 for row in rows["value"])
+    # the page shows seed 2, the one that looks at the noun most
+    assert max(rows["three"], key=lambda row: row["on_noun"])["seed"] == 2
+    for row in rows["equal"]:
+        assert 0.6 < min(row["right"]) and max(row["right"]) <= 0.85

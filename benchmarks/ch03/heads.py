@@ -114,3 +114,9 @@ def run() -> dict[str, Any]:
     overall = statistics.median(row["ratio"] for row in rows)
     print(f"median of all: {overall:.2f}")
     return {"config": CONFIG, "overall": overall, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check that ours is about as fast as PyTorch's, and nowhere much slower."""
+    assert record["overall"] >= 0.95
+    assert min(row["ratio"] for row in record["rows"]) >= 0.9

@@ -11,6 +11,7 @@ their mean, and at least 99 % with a network. Of the letters, 8 heads get more r
 than one or two with every seed, on average 20 points more than one, 10 more than two.
 """
 
+from statistics import mean
 from typing import Any
 
 import torch
@@ -86,3 +87,27 @@ def run() -> dict[str, Any]:
             attention = MultiHeadAttention(width, 8, kv_heads=shared)
             results["grouped"].append(letters(attention, seed, shared=shared))
     return results
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above, and what pages 3 and 3c say of networks and groups."""
+
+    def right(part: str, key: str, value: Any) -> list[Any]:
+        return [row["right"] for row in record[part] if row[key] == value]
+
+    for heads in (3, 4, 8):
+        assert min(map(min, right("giving", "heads", heads))) >= 0.99
+    assert all(mean(shares) <= 0.85 for shares in right("giving", "heads", 1))
+    assert min(map(min, right("network", "network", True))) >= 0.99
+    assert max(map(min, right("network", "network", False))) <= 0.9
+
+    letters = {heads: right("letters", "heads", heads) for heads in (1, 2, 8, 16)}
+    average = {heads: mean(shares) for heads, shares in letters.items()}
+    assert min(letters[8]) > max(*letters[1], *letters[2])
+    assert average[8] > max(average[1] + 0.2, average[2] + 0.1)
+    assert min(letters[16]) > max(letters[8]) and 0.02 < average[16] - average[8] < 0.03
+    # page 3c: shared heads of keys and values cost less than another seed
+    grouped = [letters[8], *(right("grouped", "shared", n) for n in (4, 2, 1))]
+    means = [mean(shares) for shares in grouped]
+    spread = min(max(shares) - min(shares) for shares in grouped)
+    assert max(means) - min(means) < min(0.01, spread)

@@ -113,3 +113,11 @@ def one(masked: bool, seed: int) -> dict[str, Any]:
 def run() -> dict[str, Any]:
     rows = [one(masked, seed) for masked in (True, False) for seed in SEEDS]
     return {"steps": STEPS, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above."""
+    for masked, without in zip(record["rows"][:3], record["rows"][3:], strict=True):
+        assert masked["masked"] and masked["in_rhyme"] == 3
+        assert not without["masked"] and without["in_rhyme"] == 0
+        assert without["end"] <= masked["end"] / 3

@@ -36,3 +36,23 @@ def run() -> dict[str, Any]:
             runs.append(entry)
             print(entry, flush=True)
     return {"config": POSITIONS, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 5c says of each kind, for every seed."""
+    assert record["config"] == POSITIONS
+    assert {run["kind"] for run in record["runs"]} == {*DISTANCE_KINDS}
+
+    def right(kind: str, length: int) -> list[float]:
+        runs = (run for run in record["runs"] if run["kind"] == kind)
+        return [run[f"right at {length}"] for run in runs]
+
+    either = [run["either at 32"] for run in record["runs"] if run["kind"] == "ALiBi"]
+    assert min(either) > 0.9  # it finds the two neighbours
+    for length in LENGTHS:
+        assert all(0.4 < share < 0.65 for share in right("ALiBi", length))
+        assert min(right("rotary", length)) > 0.95
+    wide, close = "T5's bias, furthest 128", "T5's bias, furthest 24"
+    assert min(right(wide, 32) + right(close, 32) + right(close, 64)) > 0.9
+    assert max(right(wide, 128)) < min(right(close, 128))
+    assert max(right(wide, 64)) < 0.95

@@ -14,6 +14,7 @@ Bands, for every seed, at a token spread of 0.125 (one over the root of the widt
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from statistics import mean
 from typing import Any
 
@@ -23,8 +24,12 @@ from torch import Tensor
 from annotated.chapters.ch05.reading import (
     POSITIONS,
     Reader,
+    Runs,
+    by_zone,
+    guessing,
     previous_symbol_loss,
     reading_task,
+    runs_of,
     skewed_lengths,
     uniform_lengths,
 )
@@ -123,3 +128,56 @@ def run() -> dict[str, Any]:
             results["rarely"].append(rarely(way, spread, seed, times))
             print(results["rarely"][-1], flush=True)
     return results
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above, and what pages 5 and 5b say, for every seed."""
+    assert record["config"] == POSITIONS
+
+    def of(experiment: str, *setting: Any) -> Runs:
+        return runs_of(record, experiment, *setting)
+
+    for way, inside, low, high in (  # right at 32, at least; after position 31
+        *(("sinusoidal", 0.99, 0, 0.8), ("learned", 0.99, 0, 0.2)),
+        *(("rotary", 0.99, 0.95, 1), ("none", 0, 0, 0.25)),
+    ):
+        for run in of("longer", way):
+            assert inside <= run["right"]["32"] <= (1 if inside else 0.25)
+            assert low <= run["beyond"]["64"] <= high
+    clocks, learned = (of("longer", way) for way in WAYS[:2])
+    least = min(run["beyond"]["48"] for run in clocks)
+    assert least > max(run["beyond"]["48"] for run in learned)
+    assert max(run["beyond"]["128"] for run in clocks) <= 0.2
+    # page 5: positions that start small are drowned out by words of size 1
+    assert max(run["right"]["32"] for run in of("longer", "learned", 1.0)) < 0.25
+    large = of("longer", "learned, large", 1.0)
+    assert min(run["right"]["32"] for run in large) > 0.99
+
+    runs = {way: of("rarely", way) for way in WAYS[:3]}
+    clocks, learned, rotary = map(by_zone, runs.values())
+    assert min(clocks["often"] + learned["often"] + rotary["often"]) >= 0.99
+    assert max(learned["never"]) <= 0.20 and min(rotary["rarely"]) >= 0.99
+    assert min(map(min, by_zone(runs["learned"], "beginnings").values())) >= 0.99
+    assert max(by_zone(of("rarely", "learned", 0.125, 600))["rarely"]) < 0.90
+    for run in runs["sinusoidal"]:  # many sequences end at 80, where clocks recover
+        ending = [here - after for here, after in pairwise(run["seen"][69:80])]
+        assert run["seen"][79] >= 16 > 5 >= max(ending)
+    peaks, before = (
+        [run["ends"][n] for run in runs["sinusoidal"]] for n in ("80", "76")
+    )
+    assert min(peaks) > max(before)
+
+    # page 5b: clocks are ahead in all settings but one, in which they haven't learned
+    for setting in ((1.0, 300), (0.125, 300), (0.125, 600), (0.02, 300), (0.02, 600)):
+        clocks, learned = (by_zone(of("rarely", way, *setting)) for way in WAYS[:2])
+        ahead = min(clocks["rarely"]) > max(learned["rarely"])
+        assert ahead == (setting != (0.02, 300)) == (max(clocks["often"]) > 0.99)
+        assert max(learned["never"]) < 0.13 and max(clocks["never"]) < 0.35
+        assert (min(clocks["never"]) > guessing(84)) == ahead
+        assert min(clocks["rarely"]) > 0.95 or setting[1] == 300
+    for spread in (1.0, 0.125):  # and rows begun as large as the clocks
+        clocks, large = (
+            by_zone(of("rarely", way, spread))
+            for way in ("sinusoidal", "learned, large")
+        )
+        assert min(clocks["rarely"]) > max(large["rarely"])

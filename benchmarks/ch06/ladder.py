@@ -20,6 +20,7 @@ from annotated.chapters.ch06.ladder import (
     train_rung,
     translations,
 )
+from annotated.chapters.ch06.ladder_records import by_parts
 from benchmarks.record import SEEDS
 
 WIDTHS = (64, 1024)  # of the networks; the ladder has 256
@@ -61,3 +62,16 @@ def run() -> dict[str, Any]:
             for width in WIDTHS
         ],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above."""
+    assert (record["config"], record["training"]) == (LADDER, LADDER_TRAINING)
+    assert record["parts"] == [*LADDER_PARTS]
+    runs = by_parts(record, {"rows": []})
+    rungs = ["1" * count + "0" * (5 - count) for count in range(6)]
+    sums = [sum(row["loss"] for row in runs[bits]) for bits in rungs]
+    assert sums == sorted(sums, reverse=True)
+    for rows in zip(*(runs[bits] for bits in ("00000", "11111", "11101")), strict=True):
+        first, last, bare = (row["loss"] for row in rows)
+        assert last < first / 3 and last < bare

@@ -10,9 +10,14 @@ no set of parts has a lower loss than the whole model.
 from itertools import combinations
 from typing import Any
 
-from annotated.chapters.ch06.ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
+from annotated.chapters.ch06.ladder import (
+    LADDER,
+    LADDER_PARTS,
+    LADDER_TRAINING,
+)
+from annotated.chapters.ch06.ladder_records import by_parts
 from benchmarks.ch06.ladder import EXAMPLES, one
-from benchmarks.record import SEEDS
+from benchmarks.record import SEEDS, read
 
 WITHOUT_ONE = [tuple(p for p in LADDER_PARTS if p != part) for part in LADDER_PARTS]
 COMPARED = [
@@ -49,3 +54,20 @@ def run() -> dict[str, Any]:
         "examples": EXAMPLES,
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands above, and what the page says of its 32 models, with seed 0."""
+    assert (record["config"], record["training"]) == (LADDER, LADDER_TRAINING)
+    runs = by_parts(read("ladder"), record)
+    assert len(runs) == 2 ** len(LADDER_PARTS)
+    for without, whole in zip(runs["11011"], runs["11111"], strict=True):
+        assert without["loss"] > whole["loss"]
+    best = sorted(runs, key=lambda bits: runs[bits][0]["loss"])
+    one, two = ([bits for bits in best if bits.count("1") == n] for n in (1, 2))
+    ends = [best[0], one[0], one[-1], two[0]]
+    assert ends == ["11111", "10000", "00100", "10001"]
+    exact = [runs[bits][0]["exact"] for bits in ("10001", "11111")]
+    assert exact[0] == 380 < exact[1]  # the page: 380
+    bare = [bits for bits in best if bits[0] == "0"]  # without the residual
+    assert len(bare) == 16 and bare.index("00000") == 2  # two are better than no part

@@ -105,11 +105,7 @@ for name, other in {"loops": loops, "PyTorch's kernel": fused}.items():
 # %% Table: seven ways, three seeds tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-record = recorded("dates")
-ch01.ways(record)
-
-# %% Recorded: which ways read nearly all tags=["hide-input", "proof"]
-ch01.check_ways(record)
+ch01.ways(recorded("dates"))
 
 # %% [markdown]
 # Which state asks makes no difference here. How you score makes a small one: the
@@ -162,7 +158,7 @@ def look(looked_last_at):
     last = looked[looked_last_at - 1][None]
     now = move_on(query, same, previous=last)[1][0]
     found = move_on.convolution(last[None])[0]
-    return ch01.moved(looked_last_at, last, found, now)
+    return ch01.moved(last, found, now)
 
 
 play(

@@ -529,9 +529,6 @@ ch02.learned(run, far)
 # %% Figure: words in between tags=["hide-input"]
 ch02.in_between(far)
 
-# %% Proof: the recorded runs tags=["hide-input", "proof"]
-ch02.check_learned(run, far, recorded("laboratory")["rows"])
-
 # %% [markdown]
 # For attention the nouns are still **one step** away, however many words there are. (All at
 # one learning rate, and the GRU with PyTorch's initial weights; with more steps it may get

@@ -223,9 +223,6 @@ print(
 before = ch02.untrained(Store, questions, FACTORS)
 ch02.untrained_table(before)
 
-# %% Measured: stores before the first step tags=["hide-input", "proof"]
-ch02.check_untrained(before)
-
 # %% [markdown]
 # Without the factor, the wide layer has nearly all its weight on one key before it
 # has seen an answer, and six of the sixty-four questions supply half of the

@@ -362,9 +362,6 @@ expect(
 print(f"measured: three heads, at least {min(three_right):.1%} in each question; "
       f"one head, {mean(one_right):.1%} on average")  # fmt: skip
 
-# %% Recorded: questions and letters, by the number of heads tags=["hide-input", "proof"]
-ch03.check_record(record)
-
 # %% [markdown]
 # At this width, three heads or more answer everything, with each of the recorded seeds.
 # Of the three models with one head, two learned a single question and guessed the others,

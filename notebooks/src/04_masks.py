@@ -293,14 +293,12 @@ def two_losses(model):
 rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 
 # %% Measured: one writes the rhyme, the other does worse than guessing tags=["hide-input", "proof"]
-from annotated.page.notebook import expect, recorded, say
+from annotated.page.notebook import expect, say
 
 shares = {
     name: sum(text in rhyme for text in texts) / len(texts)
     for name, texts in written.items()
 }
-for row in recorded("rhyme")["rows"]:
-    assert row["in_rhyme"] == (3 if row["masked"] else 0)
 expect(
     "04-writes",
     "Most of what the masked model writes is in the rhyme.",

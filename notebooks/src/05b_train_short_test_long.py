@@ -62,9 +62,6 @@ show_source(skewed_lengths)
 # %% Table: the last four answers, by zone tags=["hide-input"]
 ch05.zone_table(record)
 
-# %% Recorded: what the zones show, seed by seed tags=["hide-input", "proof"]
-ch05.check_rarely(record)
-
 # %% [markdown]
 # So a learned table loses the ends of long sequences, and only the ends: the first answers
 # of the same sequences are right. Clocks lose some ends, too, but fewer, and with twice the
@@ -103,9 +100,6 @@ ch05.early_table(record)
 
 # %% Figure: other sizes at the beginning tags=["hide-input"]
 ch05.other_sizes(record)
-
-# %% Recorded: clocks against learned rows in each setting tags=["hide-input", "proof"]
-ch05.check_settings(record)
 
 # %% [markdown]
 # In both, the clocks win over all rare positions together, with every seed. (Learned rows as

@@ -75,13 +75,11 @@ baseline = train_rung(parts=(), seed=0)
 first_loss, exact = rung_scores(baseline)
 print(f"{exact} of 1000 unseen dates are exactly right")
 
-# %% tags=["remove-input"]
-from annotated.page.notebook import say
-
-say(
-    f"The loss is {ch06.mean_loss('attention alone'):.2f} nats per symbol of unseen "
-    "dates, the mean of three recorded seeds. What does it write?"
-)
+# %% [markdown]
+# The loss is 0.52 nats per symbol of unseen dates, the mean of three recorded seeds. What
+# does it write?
+# <!-- recorded ladder: 0.52 = mean(r["loss"] for r in
+# record["rows"] if r["rung"] == "cross-attention alone") -->
 
 # %%
 for source in ("7 mars 2024", "giovedì 7 marzo 2024", "1936. márc. 20."):
@@ -111,9 +109,6 @@ steps = {
     "x + attention(x)": lambda x, seen: x + seen,
 }
 ch06.collapse(steps)
-
-# %% Measured: how fast the words become equal tags=["hide-input", "proof"]
-ch06.check_collapse(steps)
 
 # %% [markdown]
 # After four layers all ten words are *the same vector*, to the last digit of float32.
@@ -583,9 +578,6 @@ written = translations(whole, further["notes"])
 before = translations(baseline, further["notes"])
 ch06.trained_on(further, baseline=before, here=written)
 
-# %% Recorded: what 1500 steps give, seed by seed tags=["hide-input", "proof"]
-ch06.check_further(further)
-
 # %% [markdown]
 # All three seeds read **the note in your hand**, and all but one or two of a thousand other
 # dates.
@@ -738,23 +730,13 @@ print(
 # %% Figure: the losses of all rungs tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-ladder = recorded("ladder")
-NAMES = {
-    "cross-attention alone": "attention alone",
-    "+ residual": "+ residual",
-    "+ network": "+ network",
-    "+ encoder": "+ encoder",
-    "+ norm": "+ norm",
-    "+ self-attention": "+ decoder's self-attention",
-}
-runs = {name: [] for name in (*NAMES, "all but the norm")}
-for row in ladder["rows"]:
-    runs[row["rung"]].append(row)
-more = recorded("ladder_parts")
+ladder, more = recorded("ladder"), recorded("ladder_parts")
 ch06.ladder_losses(ladder, more)
 
-# %% Measured: on average, every rung is below the one before tags=["hide-input", "proof"]
-ch06.check_ladder(ladder, more)
+# %% Measured: the whole model beside attention alone tags=["hide-input", "proof"]
+from annotated.chapters.ch06.ladder_records import by_parts
+
+runs = by_parts(ladder, more)
 say(
     f"Trained here, the whole model's loss is {last_loss / first_loss:.0%} of "
     "that of attention alone."
@@ -769,9 +751,7 @@ expect(
         "with the residual alone, recorded",
         [
             row["loss"] / alone["loss"]
-            for row, alone in zip(
-                runs["+ residual"], runs["cross-attention alone"], strict=True
-            )
+            for row, alone in zip(runs["10000"], runs["00000"], strict=True)
         ],
     ),
 )

@@ -121,9 +121,6 @@ for norm in ("pre", "post"):
 
 ch06b.by_depth(slopes)
 
-# %% Measured: first layer and last tags=["hide-input", "proof"]
-ch06b.check_fading(slopes)
-
 # %% [markdown]
 # Under **pre-norm** all layers of a model get gradients of one size, and the deeper the
 # model, the smaller they are: the last layer adds to a stream that is already long.
@@ -199,10 +196,6 @@ torch.manual_seed(0)
 unlike = give_unlike_memory(small("post", 32))
 passed["unlike"] = passed_back(unlike)
 ch06b.passed_table(passed)
-
-# %% Measured: where the gradient fades tags=["hide-input", "proof"]
-own = slopes["decoder", "post", 32, 0]
-ch06b.check_passed(passed, own, gradient_norms(unlike.decoder))
 
 # %% [markdown]
 # It's the cross-attention. Cut its way back and nothing changes, because its keys and

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, product
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,12 +14,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from annotated.attention import scaled_dot_product_attention
 from annotated.chapters.ch02 import pronouns
+from annotated.chapters.ch02.pronouns import settled
 from annotated.page import frames
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.pictures import Matrix, chain, number
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.pictures import Matrix, chain
+from annotated.page.plots import OTHER, THIS, name_lines, plot_lines
+from annotated.page.records import grouped
 from annotated.page.svg import COLOURS
 
 WORDS = ["cat", "street", "it", "tired"]
@@ -30,70 +33,57 @@ ROW: dict[str, Any] = {"rows": WORDS, "row": 2}  # of “it”
 # ---- pictures of matrices ------------------------------------------------------------
 
 
-def picture(caption: str, *parts: Matrix | str) -> Html:
-    """Show matrices in a row; those who can't see them get their numbers."""
-    said = []
-    for part in parts:
-        if isinstance(part, Matrix):
-            rows = [" ".join(map(number, row)) for row in part.table.tolist()]
-            names = part.rows or [""] * len(rows)
-            said.append(f"{part.name}, by row: ")
-            said += [f"{name} {row}; " for name, row in zip(names, rows, strict=True)]
-        else:
-            said.append(f"{part} ")
-    return chain(*parts, alt="".join(said), caption=caption)
-
-
 def score(x: Tensor) -> Html:
     """Show how well each pair of words matches."""
-    return picture(
-        "Highlighted: the row of “it”. The rows of “x transposed” are the four traits.",
+    return chain(
         *(Matrix(x, "x", columns=TRAITS, **ROW), "·"),
         *(Matrix(x.T, "x transposed", columns=WORDS), "="),
         Matrix(x @ x.T, "scores", columns=WORDS, row=2),
+        caption="Highlighted: the row of “it”. The rows of “x transposed” are the four "
+        "traits.",
     )
 
 
 def mix(x: Tensor) -> Html:
     """Show the weights of each word, and what they mix."""
     weights = (x @ x.T).softmax(dim=-1)
-    return picture(
-        "The softmax of each row of scores, and what it mixes.",
+    return chain(
         *(Matrix(weights, "weights", columns=WORDS, weights=True, **ROW), "·"),
         *(Matrix(x, "x", columns=TRAITS), "="),
         Matrix(weights @ x, "mixed", columns=TRAITS, row=2),
+        caption="The softmax of each row of scores, and what it mixes.",
     )
 
 
 def roles(W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Html:
     """Show the three matrices that make queries, keys and values."""
-    return picture(
-        "A word that describes a state isn’t a noun, so W_k subtracts its state from "
-        "both entries of its key: it matches less well than the nouns.",
+    return chain(
         *(Matrix(W_q, "W_q: I look for…", rows=TRAITS, columns=KINDS), ""),
         *(Matrix(W_k, "W_k: find me as…", rows=TRAITS, columns=KINDS), ""),
         Matrix(W_v, "W_v: I give…", rows=TRAITS, columns=TRAITS[3:]),
+        caption="A word that describes a state isn’t a noun, so W_k subtracts its "
+        "state from both entries of its key: it matches less well than the nouns.",
     )
 
 
 def match(query: Tensor, key: Tensor) -> Html:
     """Show queries that meet keys."""
-    return picture(
-        "The second look with three roles: who matches whom?",
+    return chain(
         *(Matrix(query, "queries Q", columns=KINDS, **ROW), "·"),
         *(Matrix(key.T, "keys K, transposed", columns=WORDS), "÷ √2 ="),
         Matrix(query @ key.T / 2**0.5, "scores", columns=WORDS, row=2),
+        caption="The second look with three roles: who matches whom?",
     )
 
 
 def hand_over(weights: Tensor, value: Tensor) -> Html:
     """Show values that are mixed."""
-    return picture(
-        "… and what they hand over: gender alone.",
+    return chain(
         "softmax →",
         *(Matrix(weights, "weights", columns=WORDS, weights=True, **ROW), "·"),
         *(Matrix(value, "values V", columns=TRAITS[3:]), "="),
         Matrix(weights @ value, "output", columns=TRAITS[3:], row=2),
+        caption="… and what they hand over: gender alone.",
     )
 
 
@@ -101,7 +91,7 @@ def compared(rows: Mapping[str, Tensor]) -> Html:
     """Show the weights of *it*, a row for each choice of matrices."""
     table = torch.stack([*rows.values()])
     shares = Matrix(table, "weights", rows=[*rows], columns=WORDS, weights=True)
-    return picture("Where the second look of “it” goes.", shares)
+    return chain(shares, caption="Where the second look of “it” goes.")
 
 
 # ---- drawings and plots --------------------------------------------------------------
@@ -173,20 +163,22 @@ def gradients(widths: Sequence[int], measured: Mapping[str, Sequence]) -> Html:
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3))
     names = "entropy of the weights", "gradient at the scores"
     for i, (ax, label) in enumerate(zip(axes, names, strict=True)):
-        for (name, rows), color in zip(measured.items(), (THIS, OTHER), strict=True):
-            ax.plot(widths, [row[i] for row in rows], "o-", color=color, label=name)
-        ax.set(xscale="log", xlabel="width k", ylabel=label)
-        ax.set_xticks([4, 64, 512, 4096], ["4", "64", "512", "4096"])
-        ax.minorticks_off()
-        name_lines(ax)
+        plot_lines(
+            {
+                name: dict(zip(widths, [row[i] for row in rows], strict=True))
+                for name, rows in measured.items()
+            },
+            ax,
+            colors={[*measured][1]: OTHER},
+            xscale="log",
+            xticks=[4, 64, 512, 4096],
+            xlabel="width k",
+            ylabel=label,
+        )
     axes[1].set_yscale("log")
     return show(
         figure,
         title="Undivided scores of wide vectors get almost no gradient",
-        alt="Two panels against the width k. With scores divided by root k, entropy "
-        "and gradient stay level. With scores as they are, the entropy falls towards "
-        "zero, and the gradient falls slowly up to width 64 and by many orders of "
-        "magnitude at 4096.",
         caption="200 rows of 32 keys: their mean entropy, the median of their "
         "gradients.",
     )
@@ -198,19 +190,6 @@ READERS = [
     ("a value of its own", "value", None),
     ("a query, a key and a value", "three", None),
 ]
-RIVALS = [(kind, start) for kind in ("hidden", "gru") for start in (1.0, 0.3)]
-
-
-def settled(run: Mapping[str, Any], kind: str, start: float | None) -> list[float]:
-    """Return for each seed the step from which all is right; infinity if none is."""
-    steps = []
-    for seed in run["rows"]:
-        if (seed["roles"], seed.get("start")) == (kind, start):
-            every = [*zip(run["steps"], seed["right"], strict=True)]
-            wrong = max((step for step, share in every if share < 1), default=0)
-            after = [step for step, _ in every if step > wrong]
-            steps.append(min(after, default=float("inf")))
-    return steps
 
 
 def learned(run: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
@@ -239,26 +218,27 @@ def learned(run: Mapping[str, Any], wide: Mapping[str, Any]) -> Html:
 
 def in_between(far: Mapping[str, Any]) -> Html:
     """Plot what is right after training, by the number of words in between."""
-    figure, ax = plt.subplots(figsize=(8.6, 2.8))
-    said = []
-    for name, color in (("attention", THIS), ("GRU", OTHER)):
-        runs: dict[int, list[float]] = {}
-        for row in far["distances"]:
-            if row["model"] == name:
-                runs.setdefault(row["between"], []).append(100 * row["right"][-1])
-        means = [sum(shares) / len(shares) for shares in runs.values()]
-        ax.plot(list(runs), means, color=color, label=name)
-        for between, shares in runs.items():
-            ax.plot([between] * len(shares), shares, "o", color=color, alpha=0.7)
-        pairs = zip(runs, means, strict=True)
-        said += [f"{name}, {n} words: {mean:.0f}%" for n, mean in pairs]
-    ax.set(xlabel="words in between", ylabel="pronouns right (%)", ylim=(30, 104))
-    ax.set_xticks(list(runs))
-    name_lines(ax)
+    lines: dict[str, dict[int, float]] = {"attention": {}, "GRU": {}}
+    runs = grouped(far["distances"], "model", "between")
+    for (name, between), rows in runs.items():
+        lines[name][between] = 100 * mean(row["right"][-1] for row in rows)
+    ax = plot_lines(
+        lines,
+        colors={"GRU": OTHER},
+        xlabel="words in between",
+        ylabel="pronouns right (%)",
+        ylim=(30, 104),
+        xticks=[*lines["GRU"]],
+    )
+    for line in ax.lines:
+        line.set_marker("")
+    for (name, between), rows in runs.items():
+        color = THIS if name == "attention" else OTHER
+        for row in rows:
+            ax.plot(between, 100 * row["right"][-1], "o", color=color, alpha=0.7)
     return show(
-        figure,
+        ax.figure,
         title="With forty words in between, the GRU learns nothing in 600 steps",
-        alt=f"Right after 600 steps, means of three seeds: {'; '.join(said)}.",
         caption="Unseen sentences, after 600 steps: a dot is one of three recorded "
         "seeds, a line joins their means.",
     )
@@ -482,32 +462,6 @@ def at_the_query(width: int, scale: float, count: int = 500, keys: int = 32) -> 
     return q.grad.norm(dim=-1).median().item()
 
 
-def check_learned(
-    run: Mapping[str, Any], far: Mapping[str, Any], trained: Sequence[Mapping]
-) -> None:
-    """Hold the page to what it says of recorded runs, of readers and in a browser."""
-    steps = [settled(run, kind, start) for _, kind, start in READERS[:0:-1]]
-    assert [*map(max, steps)] == [120, 160, 500] and min(steps[2]) == 300, steps
-    hidden, small, *grus = (settled(run, *rival) for rival in RIVALS)
-    assert max(map(max, grus)) <= 180 and max(hidden) <= 260, (hidden, grus)
-    assert sum(step < 601 for step in small) == 1, small
-    assert {*settled(far, "one", None)} == {200, 220}, "one wide vector"
-    for row in far["distances"]:
-        learns = row["model"] == "attention" or row["between"] == 0
-        if learns or row["between"] == 40:
-            assert (row["right"][-1] == 1) if learns else row["right"][-1] < 0.6, row
-    for kind, low, high in (("three", 0.55, 1), ("value", 0, 0.25)):
-        rows = [row for row in run["rows"] if row["roles"] == kind]
-        assert all(low < row["on_noun"] < high for row in rows), kind
-        if kind == "three":
-            assert max(rows, key=lambda row: row["on_noun"])["seed"] == 2
-    plain = [row["right"] for row in run["rows"] if row["roles"] == "equal"]
-    assert all(0.6 < min(right) and max(right) <= 0.85 for right in plain)
-    ends = [row for row in trained if row["experiment"] == "scale"]
-    assert {row["steps"] for row in ends} == {300, 500}
-    assert min(row["exact"] for row in ends) > 0.97
-
-
 def check_set(self_attention: Callable, x: Tensor) -> None:
     """Prove what order means to ``self_attention``, and to a causal one."""
     shuffle = torch.tensor([2, 0, 3, 1])
@@ -653,9 +607,6 @@ def store_losses(runs: Runs) -> Html:
     return show(
         figure,
         title="Without 1/√k the store learns later, the more so the wider it is",
-        alt="Training loss against step for widths 64 and 512, three seeds each. At "
-        "width 64 the loss falls later without the factor; at width 512 it comes down "
-        "to nearly zero with the factor and is still high at the end without it.",
         caption="The same store, the same questions, three seeds.",
     )
 
@@ -681,6 +632,13 @@ def untrained(store: Callable, questions: Callable, factors: Mapping) -> dict:
 
 def untrained_table(states: Mapping[tuple[int, str], tuple]) -> Html:
     """Show stores before the first step."""
+    (_, best, six), (_, better, seven) = (
+        states[512, name] for name in ("none", "1/√k")
+    )
+    assert best > 0.8 > 0.4 > better, f"best keys' weights: {best}, {better}"
+    assert six > 1.5 * seven, f"parts of the gradient: {six}, {seven}"
+    spreads = [states[width, "1/√k"][0] for width in (64, 512)]
+    assert all(abs(one * 3 / 2**0.5 - 1) < 0.15 for one in spreads), spreads  # √2/3
     header = ["width, factor", "spread of scores", "best key's weight"]
     header.append("part of six questions in the gradient")
     rows = [
@@ -688,18 +646,6 @@ def untrained_table(states: Mapping[tuple[int, str], tuple]) -> Html:
         for (width, name), (std, best, six) in states.items()
     ]
     return show_table(header, rows, caption="Spread: standard deviation.")
-
-
-def check_untrained(states: Mapping[tuple[int, str], tuple]) -> None:
-    """Hold the page to what it says of stores before the first step."""
-    (_, best, six), (_, better, seven) = (
-        states[512, name] for name in ("none", "1/√k")
-    )
-    assert best > 0.8 > 0.4 > better, f"best keys' weights: {best}, {better}"
-    assert six > 1.5 * seven, f"parts of the gradient: {six}, {seven}"
-    spreads = [states[width, "1/√k"][0] for width in (64, 512)]
-    assert all(abs(one * 3 / 2**0.5 - 1) < 0.15 for one in spreads), spreads
-    print("✓ both standard deviations with the factor: √2/3 = 0.47, within 15 %")
 
 
 def check_half() -> None:

@@ -5,7 +5,8 @@ is *elle*. A :class:`PronounReader` learns that from sentences and their pronoun
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -152,3 +153,15 @@ def train_reader(
         if on_step is not None:
             on_step(step, reader)
     return reader
+
+
+def settled(run: Mapping[str, Any], kind: str, start: float | None) -> list[float]:
+    """Return for each seed the step from which all is right; infinity if none is."""
+    steps = []
+    for seed in run["rows"]:
+        if (seed["roles"], seed.get("start")) == (kind, start):
+            every = [*zip(run["steps"], seed["right"], strict=True)]
+            wrong = max((step for step, share in every if share < 1), default=0)
+            after = [step for step, _ in every if step > wrong]
+            steps.append(min(after, default=float("inf")))
+    return steps

@@ -23,7 +23,7 @@ from annotated.page.frames import (
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.pictures import Matrix, chain, number
+from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, WEIGHTS, name_lines
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS, INCH
@@ -43,13 +43,11 @@ def weigh(
 ) -> Html:
     """Show scores and weights (t, s), the row of the second word lit."""
     look: dict[str, Any] = {"rows": words, "columns": words, "row": 1}
-    said = " ".join(f"{weight:.2f}" for weight in weights[1].tolist())
     hidden = "" if mask is None else ", hatched: −∞"
     return chain(
         Matrix(scores, "scores" + hidden, mask=mask, **look),
         "softmax →",
         Matrix(weights, "weights", weights=True, mask=mask, **look),
-        alt=f"The scores{hidden}, and the weights. Lit, the row of cat: {said}.",
         caption=caption,
     )
 
@@ -130,10 +128,8 @@ def lesson(inputs: Sequence[str], targets: Sequence[str]) -> Html:
     return show(
         figure,
         title=f"One text, {('no', 'one', 'two', 'three', 'four')[n]} exercises",
-        alt="Four rows, one for each position. Row 1 reads the and should guess cat; "
-        "row 2 reads the cat and should guess sleeps; row 3 reads the cat sleeps and "
-        "should guess here; row 4 reads all four words and should guess now. The words "
-        "after the position are covered.",
+        alt="A row for each position. The first reads the and should guess cat; the "
+        "last reads all four words and should guess now. Later words are covered.",
         caption="Hatched: covered. Without the cover, each answer but the last is "
         "printed one cell to the right.",
     )
@@ -159,10 +155,9 @@ def broadcast(padding: Tensor, causal: Tensor, both: Tensor) -> Html:
     return show(
         figure,
         title="A row and a triangle make a mask for each sentence",
-        alt="Three columns. Padding, of the shape 2, 1, 1, 5: one row for each of two "
-        "sentences; in the first the last two entries are hatched, in the second none "
-        "is. Causal, 5, 5: one triangle. Both, 2, 1, 5, 5: for the first sentence a "
-        "triangle without its last two columns, for the second the whole triangle.",
+        alt="Padding, of the shape 2, 1, 1, 5: a row for each of two sentences; of the "
+        "first the last two entries are hatched. Causal, 5, 5: one triangle. Both, 2, "
+        "1, 5, 5: a triangle without its last two columns, and a whole triangle.",
         caption="Axes: batch, heads, queries, keys. One of size 1, or none, is copied: "
         "the row to all queries, the triangle to both sentences.",
     )
@@ -191,10 +186,9 @@ def three_masks() -> Html:
         figure,
         title="Three attentions, three masks",
         alt="Three masks for the source the cat sleeps pad and the target start le "
-        "chat dort pad. Encoder, source to source: the column of pad is hatched. "
-        "Decoder, target to target: a triangle, and the column of pad is hatched. "
-        "Cross-attention, rows of the target and columns of the source: the column of "
-        "pad is hatched.",
+        "chat dort pad; in each, the column of pad is hatched. Encoder: source to "
+        "source. Decoder: target to target, and a triangle. Cross-attention: target to "
+        "source.",
         caption="Rows are queries, columns keys. In cross-attention the queries come "
         "from the target, the keys from the source.",
     )
@@ -429,8 +423,6 @@ def losses(histories: Mapping[str, list[dict]], floor: float) -> Html:
     return show(
         figure,
         title="Without the mask, the loss falls below what is possible",
-        alt="Two training losses over 300 steps, and a line. Both fall; the model with "
-        "a mask comes down towards the line, the one without a mask ends far below it.",
         caption="Training loss, log axis. The line is counted over all of its windows: "
         "nobody who sees only the past can do better.",
     )
@@ -480,11 +472,7 @@ def slip(weights: Tensor, name: str, guess: str) -> Html:
         right = guess == name
         verdict = f"{'Yes' if right else 'No'}. Under {guess}, {SYMPTOMS[guess]}"
     look: dict[str, Any] = {"rows": words, "columns": words, "weights": True}
-    table = chain(
-        Matrix(weights, "weights", **look),
-        alt=f"The row of cat: {' '.join(map(number, weights[1].tolist()))}; of a pad: "
-        f"{' '.join(map(number, weights[3].tolist()))}.",
-    )
+    table = chain(Matrix(weights, "weights", **look))
     return Html(table.text + render("paragraph", kind="says", text=verdict))
 
 
@@ -533,9 +521,8 @@ def judged(results: Mapping[tuple[str, int], Sequence[float]], letters: int) -> 
         figure,
         title=f"One model, judged at {mean['always']:.2f} with its mask and at "
         f"{mean['in training']:.2f} without",
-        alt="Losses of three models, three seeds each. At letters that appear for the "
-        "first time: near the logarithm of 33 if masked always, far below it if masked "
-        "in training only, or never.",
+        alt="Losses at letters that appear for the first time: near the logarithm of "
+        "33 if masked always, far below it if masked in training only, or never.",
         caption="At letters that appear for the first time in a message, and at those "
         "that came before. Three seeds each, 500 messages.",
     )

@@ -1,10 +1,8 @@
 """Chapters 05, 05b and 05c, positions: drawings, explorers, longest proofs."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -18,7 +16,14 @@ from torch.nn import functional as F
 from annotated import positions
 from annotated.attention import MultiHeadAttention
 from annotated.chapters.ch05.distance import ALiBiAttention, T5Attention, t5_bucket
-from annotated.chapters.ch05.reading import POSITIONS
+from annotated.chapters.ch05.reading import (
+    ZONES,
+    Runs,
+    by_zone,
+    guessing,
+    runs_of,
+    zone,
+)
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, explorer, plot_html, render, static
 from annotated.page.notebook import check_close, check_same, show, show_table
@@ -178,9 +183,8 @@ def hands(table: Tensor) -> Html:
         figure,
         title="Two columns a hand, and the next hand is slower",
         alt="Above, all twenty dimensions by position, as shades: the first change "
-        "sign every few positions, the last hardly change. Below, four of them as "
-        "curves: dimensions 4 and 5 are a sine and a cosine of one speed, 6 and 7 of "
-        "a slower one.",
+        "sign every few positions, the last hardly change. Below, dimensions 4 and 5 "
+        "as curves, a sine and a cosine of one speed, and 6 and 7, of a slower one.",
         caption="The table of width 20 (blue positive, orange negative), and its "
         "dimensions 4 to 7 as curves: the third hand (blue) and the fourth.",
     )
@@ -196,25 +200,19 @@ def reach() -> Html:
     """Plot how alike two positions are by their distance, for three bases."""
     figure, ax = plt.subplots(figsize=(8.6, 2.9))
     away, tens = torch.logspace(0, 5, 90), torch.tensor([1, 10, 100, 1000, 10_000])
-    said, places = [], ((1.05, 0.3), (12, 0.22), (200, 0.78))
+    places = (1.05, 0.3), (12, 0.22), (200, 0.78)
     for base, place in zip((10, 10_000, 500_000), places, strict=True):
-        color = THIS if base == 10_000 else OTHER
-        ax.plot(away, similarity(away, 512, base), color=color)
-        ax.text(*place, f"base {base:,}", color=color)
-        falls = similarity(tens, 512, base).tolist()
-        said.append(f"{base}: {', '.join(f'{f:.2f}' for f in falls)}")
-        if base > 10:
-            assert all(one > next_ for one, next_ in pairwise(falls)), falls
-        else:
-            assert max(map(abs, falls[2:4])) < 0.05
+        look = {"color": THIS if base == 10_000 else OTHER}
+        ax.plot(away, similarity(away, 512, base), label=f"base {base:,}", **look)
+        ax.text(*place, f"base {base:,}", **look)
+        falls = similarity(tens, 512, base)
+        assert (falls.diff() < 0).all() if base > 10 else falls[2:4].abs().max() < 0.05
     ax.set(xscale="log", xlabel="positions apart", ylabel="similarity", yticks=(0, 1))
     ax.set_xticks(tens.tolist(), [f"{n:,}" for n in tens.tolist()])
     ax.minorticks_off()
     return show(
         figure,
         title="A larger base tells near from far up to larger distances",
-        alt="Similarity of two positions that are 1, 10, 100, 1000 and 10,000 apart, "
-        f"by the base. {'; '.join(said)}.",
         caption="Width 512: the dot product of two positions, divided by 256, so that "
         "1 means equal.",
     )
@@ -483,43 +481,23 @@ def check_half_split(half_split: Callable, turn: Callable) -> None:
 # ---- 5.6: beyond the training lengths ------------------------------------------------
 
 WAYS = ("none", "sinusoidal", "learned", "rotary")
-Runs = Sequence[Mapping[str, Any]]
-
-
-def longer(record: Mapping[str, Any], way: str, spread: float = 0.125) -> Runs:
-    """Return the recorded runs of a ``way`` that trained on 8 to 32 symbols."""
-    chosen = (run for run in record["longer"] if run["way"] == way)
-    return [run for run in chosen if run["spread"] == spread]
-
-
-def guessing(length: int, count: int = 300) -> float:
-    """Return the share of the commonest other symbol: what order-blind scores."""
-    generator = torch.Generator().manual_seed(0)
-    symbols = POSITIONS["symbols"]
-    tokens = torch.randint(symbols, (count, length), generator=generator)
-    own = F.one_hot(tokens, symbols)  # (b, t, symbols)
-    others = own.sum(dim=1, keepdim=True) - own
-    return others.amax(dim=-1).double().mean().item() / (length - 1)
 
 
 def by_length(record: Mapping[str, Any]) -> Html:
     """Plot right answers by the length of the sequence."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    said = []
+    figure, ax = plt.subplots()
     looks = (OTHER, ":"), (INK, "-"), (OTHER, "--"), (THIS, "-")
     for way, (color, line) in zip(WAYS, looks, strict=True):
         rows = []
-        for run in longer(record, way):
+        for run in runs_of(record, "longer", way):
             shares = {n: run["right"][n] for n in ("8", "16", "24", "32")}
             shares |= run["beyond"]
             rows.append([100 * share for share in shares.values()])
         lengths = [*map(int, shares)]
         middle = [median(column) for column in zip(*rows, strict=True)]
-        ax.plot(lengths, middle, line, color=color)
+        ax.plot(lengths, middle, line, color=color, label=way)
         for row in rows:
             ax.plot(lengths, row, "o", color=color, alpha=0.4, ms=4)
-        ends = dict(zip(lengths, middle, strict=True))
-        said.append(f"{way}: {ends[32]:.0f}, {ends[40]:.0f}, {ends[64]:.0f}")
     guessed = [100 * guessing(n) for n in lengths]
     ax.fill_between(lengths, 0, guessed, color=OTHER, alpha=0.3, lw=0)
     ax.axvspan(8, 32, color=OTHER, alpha=0.15, lw=0)
@@ -535,8 +513,6 @@ def by_length(record: Mapping[str, Any]) -> Html:
     return show(
         figure,
         title="Beyond the training lengths, on this task, only rotary holds up",
-        alt="Right answers in percent at lengths 32, 40 and 64. "
-        f"{'; '.join(said)}. Guessing at 64: {100 * guessing(64):.0f}.",
         caption="Medians of three recorded seeds. Grey: the lengths of training; "
         "beyond them, the answers after position 31 alone.",
     )
@@ -555,30 +531,11 @@ def maps(figure: plt.Figure, caption: str) -> Html:
     return show(
         figure,
         title="The clocks’ line breaks off where training ended; rotary’s goes on",
-        alt="Two maps of attention weights of 64 positions. Sinusoidal: a line just "
-        "below the diagonal, dark at first and fading up to position 31, after which "
-        "the weights scatter over many keys. Rotary: the dark line runs on to position "
-        "63.",
+        alt="Two maps of the weights of 64 positions. Sinusoidal: a line just below "
+        "the diagonal fades up to position 31; after it the weights scatter over many "
+        "keys. Rotary: the line is dark up to position 63.",
         caption=caption + " Full shade: half of the weight or more.",
     )
-
-
-def check_beyond(record: Mapping[str, Any]) -> None:
-    """Hold the page to what it says of recorded runs, seed by seed."""
-    for way, inside, low, high in (  # right at 32, at least; after position 31
-        *(("sinusoidal", 0.99, 0, 0.8), ("learned", 0.99, 0, 0.2)),
-        *(("rotary", 0.99, 0.95, 1), ("none", 0, 0, 0.25)),
-    ):
-        for run in longer(record, way):
-            assert inside <= run["right"]["32"] <= (1 if inside else 0.25), run
-            assert low <= run["beyond"]["64"] <= high, run
-    clocks, learned = (longer(record, way) for way in ("sinusoidal", "learned"))
-    least = min(run["beyond"]["48"] for run in clocks)
-    assert least > max(run["beyond"]["48"] for run in learned)
-    assert max(run["beyond"]["128"] for run in clocks) <= 0.2
-    print("recorded, three seeds: at length 32 all three are at least 99 % right,")
-    print("  without positions at most 25 %; after position 31, rotary at least 95 %,")
-    print("  learned at most 20 %, clocks ahead of learned at 48")
 
 
 # ---- 5.7: a longer context -----------------------------------------------------------
@@ -642,18 +599,6 @@ def check_longer(turned_by: Callable[[float, float, int], Tensor]) -> None:
 # ---- 5.8: pitfalls -------------------------------------------------------------------
 
 
-def check_small_positions(record: Mapping[str, Any]) -> None:
-    """Hold the page to what it says of positions that words drown out."""
-    small, large = (
-        [run["right"]["32"] for run in longer(record, way, 1.0)]
-        for way in ("learned", "learned, large")
-    )
-    assert max(small) < 0.25 and min(large) > 0.99
-    assert 0.98 < nn.Embedding(1000, 64).weight.std().item() < 1.02
-    print(f"recorded, positions initialised at 0.02: {percent(small)} right; at 0.71, ")
-    print(f"  the size of the clocks: {percent(large)}")
-
-
 def check_steps(model: nn.Module, rows: Tensor, first: int) -> None:
     """Prove that a decoder, its start counted up, writes what it writes at once."""
     before = F.pad(rows[:, :-1], (1, 0), value=first)
@@ -685,40 +630,7 @@ def check_slips() -> None:
 
 # ---- 5b: train short, test long ------------------------------------------------------
 
-ZONES = ("often", "between", "rarely", "never")
 THREE = ("sinusoidal", "learned", "rotary")
-SETTINGS = ((1.0, 300), (0.125, 300), (0.125, 600), (0.02, 300), (0.02, 600))
-
-
-def rarely_long(
-    record: Mapping[str, Any], way: str, spread: float = 0.125, steps: int = 300
-) -> Runs:
-    """Return the recorded runs of a ``way`` whose training had few long sequences."""
-    wanted = (way, spread, steps)
-    return [
-        run
-        for run in record["rarely"]
-        if (run["way"], run["spread"], run["steps"]) == wanted
-    ]
-
-
-def zone(seen: int) -> str:
-    """Return the name of lengths that so many training sequences reached."""
-    if seen == 0:
-        return "never"
-    return "often" if seen >= 1000 else "rarely" if seen <= 100 else "between"
-
-
-def by_zone(runs: Runs, part: str = "ends") -> dict[str, list[float]]:
-    """Return the share of right answers in each zone, a number for each run."""
-    table = defaultdict(list)
-    for run in runs:
-        zones = defaultdict(list)
-        for length, share in run[part].items():
-            zones[zone(run["seen"][int(length) - 1])].append(share)
-        for name, shares in zones.items():
-            table[name].append(sum(shares) / len(shares))
-    return table
 
 
 def _ends(ax: plt.Axes, ways: Mapping[str, Runs]) -> None:
@@ -746,13 +658,10 @@ def _ends(ax: plt.Axes, ways: Mapping[str, Runs]) -> None:
 def ends(record: Mapping[str, Any]) -> Html:
     """Plot how sequences end, by length, with three kinds of positions."""
     figure, ax = plt.subplots(figsize=(8.6, 3.5))
-    _ends(ax, {way: rarely_long(record, way) for way in THREE})
+    _ends(ax, {way: runs_of(record, "rarely", way) for way in THREE})
     return show(
         figure,
         title="Where long sequences are rare, clocks beat a learned table",
-        alt="Share of right answers at the end against the length. Rotary is at the "
-        "top throughout. Learned falls before the lengths seen rarely begin, "
-        "sinusoidal among them, with a peak at 80; both are low beyond.",
         caption="Name the symbol one before. Greys: how many training sequences came "
         "so far (1000 or more; 101 to 999; 1 to 100; none). Dots: three seeds.",
     )
@@ -766,18 +675,13 @@ def other_sizes(record: Mapping[str, Any]) -> Html:
         ((1.0, 300, ("sinusoidal", "learned, large")), (0.02, 600, THREE[:2])),
         strict=True,
     ):
-        _ends(ax, {way: rarely_long(record, way, spread, steps) for way in ways})
+        runs = {way: runs_of(record, "rarely", way, spread, steps) for way in ways}
+        _ends(ax, runs)
         ax.set_title(f"symbols start at {spread:g}, {steps} steps")
     axes[1].set(ylabel="")
     return show(
         figure,
         title="With larger or smaller symbols, clocks still beat a learned table",
-        # given: 0.02
-        alt="Two panels, right answers at the end against the length. Left, symbols "
-        "that start at 1: large learned rows fall to a tenth before the lengths seen "
-        "rarely begin, clocks only among them, with a peak at 80. Right, symbols that "
-        "start at 0.02: clocks stay near the top up to 80, learned rows fall among the "
-        "lengths seen rarely. Beyond 80 both are low in both panels.",
         caption="As in the first figure, with other sizes at the beginning.",
     )
 
@@ -787,7 +691,7 @@ def zone_table(record: Mapping[str, Any]) -> Html:
     rows = []
     for steps in (300, 600):
         for way in THREE:
-            shares = by_zone(rarely_long(record, way, steps=steps))
+            shares = by_zone(runs_of(record, "rarely", way, steps=steps))
             cells = [percent(shares[name]) for name in ZONES if shares]
             rows += [[f"{way}, {steps} steps", *cells]] if cells else []
     header = ["", *(f"seen {name}" for name in ZONES)]
@@ -803,7 +707,9 @@ def early_table(record: Mapping[str, Any]) -> Html:
         return (run["right"][str(n)] * (n - 1) - late) / 31
 
     for way in THREE:
-        cells = [[early(run, n) for run in longer(record, way)] for n in lengths]
+        cells = [
+            [early(run, n) for run in runs_of(record, "longer", way)] for n in lengths
+        ]
         assert (max(cells[-1]) < 0.93) == (way == "sinusoidal")
         assert way == "sinusoidal" or min(cells[-1]) > 0.97
         rows.append([way, *map(percent, cells)])
@@ -827,62 +733,6 @@ def check_learned(learned: nn.Module, x: Tensor) -> None:
         print(f"refused: {error}")
     else:
         raise AssertionError("a sequence longer than the table was taken")
-
-
-def check_rarely(record: Mapping[str, Any]) -> None:
-    """Hold the page to what it says of rare lengths, seed by seed."""
-    runs = {way: rarely_long(record, way) for way in THREE}
-    clocks, learned, rotary = (by_zone(runs[way]) for way in THREE)
-    assert min(clocks["often"] + learned["often"] + rotary["often"]) >= 0.99
-    assert max(learned["never"]) <= 0.20 and min(rotary["rarely"]) >= 0.99
-    assert min(clocks["rarely"]) > max(learned["rarely"])
-    first = by_zone(runs["learned"], part="beginnings")
-    assert all(min(first[name]) >= 0.99 for name in ZONES)
-    twice = {way: by_zone(rarely_long(record, way, steps=600)) for way in THREE[:2]}
-    assert min(twice["sinusoidal"]["rarely"]) > 0.95
-    assert max(twice["learned"]["rarely"]) < 0.90
-    cut = [run["seen"][79] for run in runs["sinusoidal"]]
-    near = [
-        run["seen"][n - 1] - run["seen"][n]
-        for run in runs["sinusoidal"]
-        for n in range(70, 80)
-    ]
-    peaks, before = (
-        [run["ends"][n] for run in runs["sinusoidal"]] for n in ("80", "76")
-    )
-    assert min(cut) >= 16 > 5 >= max(near) and min(peaks) > max(before)
-    print(
-        "recorded, each seed. Often: all at least 99 % right; rarely: rotary 99 %,\n"
-        "  clocks ahead of learned rows, whose first four answers are at least 99 %;\n"
-        f"training sequences of length 80: {min(cut)} to {max(cut)}; 70 to 79: at "
-        f"most {max(near)} each;\n  clocks at 80: {percent(peaks)} right, at 76 "
-        f"{percent(before)}"
-    )
-
-
-def check_settings(record: Mapping[str, Any]) -> None:
-    """Hold the page to what it says of all settings, seed by seed."""
-    zones = {
-        (way, *setting): by_zone(rarely_long(record, way, *setting))
-        for way in (*THREE[:2], "learned, large")
-        for setting in SETTINGS
-    }
-    for setting in SETTINGS:
-        clocks, rows = (zones[way, *setting] for way in THREE[:2])
-        ahead = min(clocks["rarely"]) > max(rows["rarely"])
-        assert ahead == (setting != (0.02, 300)), setting
-        assert max(rows["never"]) < 0.13 and max(clocks["never"]) < 0.35
-        assert (min(clocks["never"]) > guessing(84)) == ahead
-    for spread in (1.0, 0.125):  # and rows begun as large as the clocks
-        large = zones["learned, large", spread, 300]["rarely"]
-        assert min(zones["sinusoidal", spread, 300]["rarely"]) > max(large)
-    assert max(zones["sinusoidal", 0.02, 300]["often"]) < 0.99
-    assert min(zones["sinusoidal", 0.02, 600]["rarely"]) > 0.95
-    print(
-        "recorded: clocks ahead of learned rows in all settings but 0.02, 300 steps;\n"
-        f"  seen never: guessing scores {guessing(84):.0%}, learned rows under 13 %, "
-        "clocks under 35 %"
-    )
 
 
 # ---- 5c: distances instead of positions ----------------------------------------------
@@ -955,43 +805,20 @@ def check_biases() -> None:
         check_same(claim, kind.__call__, theirs, layer, x, tolerance=1e-12)
 
 
-def distance_table(record: Mapping[str, Any], clocks: Runs) -> Html:
-    """Show right answers by kind and length, and those of recorded ``clocks``."""
+def distance_table(record: Mapping[str, Any], positions: Mapping[str, Any]) -> Html:
+    """Show right answers by kind and length; those of clocks are of ``positions``."""
     rows: dict[str, list] = {}
     for run in record["runs"]:
         cells = [run[f"right at {n}"] for n in (32, 64, 128)]
         rows.setdefault(run["kind"], []).append(cells)
     rows["clocks, added"] = [
         [run["right"]["32"], run["beyond"]["64"], run["beyond"]["128"]]
-        for run in clocks
+        for run in runs_of(positions, "longer", "sinusoidal")
     ]
     return show_table(
         ["", "length 32", "64, after position 31", "128, after position 31"],
         [[k, *map(percent, zip(*v, strict=True))] for k, v in rows.items()],
         "Right answers, three recorded seeds",
-    )
-
-
-def check_distances(record: Mapping[str, Any]) -> None:
-    """Hold the page to what it says of recorded biases, seed by seed."""
-
-    def right(kind: str, length: int) -> list[float]:
-        runs = (run for run in record["runs"] if run["kind"] == kind)
-        return [run[f"right at {length}"] for run in runs]
-
-    either = [r["either at 32"] for r in record["runs"] if r["kind"] == "ALiBi"]
-    assert min(either) > 0.9
-    for length in (32, 64, 128):
-        assert all(0.4 < share < 0.65 for share in right("ALiBi", length))
-        assert min(right("rotary", length)) > 0.95
-    wide, close = "T5's bias, furthest 128", "T5's bias, furthest 24"
-    assert min(right(wide, 32) + right(close, 32) + right(close, 64)) > 0.9
-    assert max(right(wide, 128)) < min(right(close, 128))
-    assert max(right(wide, 64)) < 0.95
-    print(
-        f"recorded: {percent(either)} of ALiBi's answers are the symbol before or the "
-        f"one\n  after; T5's bias at length 128: {percent(right(wide, 128))} right "
-        f"with\n  untrained buckets, {percent(right(close, 128))} without them"
     )
 
 

@@ -1,5 +1,9 @@
 """Chapter 05: an encoder names the symbol one position before each."""
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -120,3 +124,54 @@ def previous_symbol_loss(
     tokens, mask = batch
     asked = mask[:, 0, 0, 1:]
     return F.cross_entropy(model(tokens, mask)[:, 1:][asked], tokens[:, :-1][asked])
+
+
+def guessing(length: int, count: int = 300) -> float:
+    """Return the share of the commonest other symbol: what order-blind scores."""
+    generator = torch.Generator().manual_seed(0)
+    symbols = POSITIONS["symbols"]
+    tokens = torch.randint(symbols, (count, length), generator=generator)
+    own = F.one_hot(tokens, symbols)  # (b, t, symbols)
+    others = own.sum(dim=1, keepdim=True) - own
+    return others.amax(dim=-1).double().mean().item() / (length - 1)
+
+
+# ---- what was recorded ---------------------------------------------------------------
+
+Runs = Sequence[Mapping[str, Any]]
+ZONES = ("often", "between", "rarely", "never")
+
+
+def runs_of(
+    record: Mapping[str, Any],
+    experiment: str,
+    way: str,
+    spread: float = 0.125,
+    steps: int = 300,
+) -> Runs:
+    """Return the recorded runs of an ``experiment``, "longer" or "rarely"."""
+    wanted = (way, spread, steps)
+    return [
+        run
+        for run in record[experiment]
+        if (run["way"], run["spread"], run["steps"]) == wanted
+    ]
+
+
+def zone(seen: int) -> str:
+    """Return the name of lengths that so many training sequences reached."""
+    if seen == 0:
+        return "never"
+    return "often" if seen >= 1000 else "rarely" if seen <= 100 else "between"
+
+
+def by_zone(runs: Runs, part: str = "ends") -> dict[str, list[float]]:
+    """Return the share of right answers in each zone, a number for each run."""
+    table = defaultdict(list)
+    for run in runs:
+        zones = defaultdict(list)
+        for length, share in run[part].items():
+            zones[zone(run["seen"][int(length) - 1])].append(share)
+        for name, shares in zones.items():
+            table[name].append(sum(shares) / len(shares))
+    return table

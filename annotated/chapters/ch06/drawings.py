@@ -1,8 +1,6 @@
 """Chapter 06, encoder and decoder: its drawings, and its longest proofs."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,11 +16,12 @@ from annotated.chapters.ch06.ladder import (
     train_rung,
     translations,
 )
+from annotated.chapters.ch06.ladder_records import by_parts
 from annotated.masks import causal_mask, length_mask
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, name_lines, plot_lines
 from annotated.page.svg import COLOURS
 from annotated.recipes.parts import take_away
 from annotated.transformer import (
@@ -213,44 +212,6 @@ def check_tied() -> None:
     )
 
 
-def check_collapse(steps: Steps) -> None:
-    """Print how fast the words become equal, and hold the page to what it says."""
-    streams = through_layers(steps["attention alone"])
-    alone, resized, added = (
-        [difference(words) for words in through_layers(step)] for step in steps.values()
-    )
-    shrinks = (rms(streams[0]) / rms(streams[1])) ** 2
-    print(
-        f"measured: after 4 layers the words differ by {alone[4]:.0e} of their size,\n"
-        f"  the scores of layer 2 are {shrinks:.0f} times smaller than of layer 1;\n"
-        f"  with x + attention(x), {added[-1]:.0%} is left after 12 layers"
-    )
-    # roundings are 6e-8
-    assert alone[4] < 2e-6, f"attention alone: {alone[4]:.0e} is left after 4 layers"
-    assert resized[6] < 2e-6, f"size restored: {resized[6]:.0e} is left after 6 layers"
-    assert resized[3] > 10 * alone[3] and shrinks > 5, "the size makes no difference"
-    assert 0.02 < added[12] < 0.1, f"the text says a few percent, not {added[12]:.0%}"
-
-
-def check_ladder(ladder: dict, more: dict) -> None:
-    """Hold the page to what it says of the recorded models."""
-    runs = by_parts(ladder, more)
-    ups = [sum(row["loss"] for row in runs[bits]) for bits in UP.values()]
-    assert ups == sorted(ups, reverse=True), "a rung isn't below the one before"
-    for rows in zip(*(runs[bits] for bits in ("00000", "11111", "11101")), strict=True):
-        first, last, bare = (row["loss"] for row in rows)
-        assert last < first / 3 and last < bare, "the whole model isn't far below"
-    exact = [runs[bits][0]["exact"] for bits in ("10001", "11111")]
-    assert exact[0] == 380 < exact[1], f"the text says 380 exact, the record {exact}"
-    best = sorted(runs, key=lambda bits: runs[bits][0]["loss"])  # of seed 0
-    one, two = ([bits for bits in best if bits.count("1") == n] for n in (1, 2))
-    ends = [best[0], one[0], one[-1], two[0]]
-    assert ends == ["11111", "10000", "00100", "10001"], f"best and worst: {ends}"
-    bare = [bits for bits in best if bits[0] == "0"]  # without the residual
-    better = bare[: bare.index("00000")]  # than no part at all
-    assert len(bare) == 16 and len(better) == 2, f"without the residual: {better}"
-
-
 @torch.no_grad()
 def padding_moves() -> None:
     """Print how far padding moves the logits, with the mask and without it."""
@@ -416,19 +377,25 @@ def through_layers(step: Callable[[Tensor, Tensor], Tensor]) -> list[Tensor]:
 
 def collapse(steps: Steps) -> Html:
     """Plot how much the words differ, layer by layer."""
-    figure, ax = plt.subplots(figsize=(7, 3.2))
-    for (name, step), colour in zip(steps.items(), (OTHER, OTHER, THIS), strict=True):
-        apart = [difference(words) for words in through_layers(step)]
-        ax.semilogy(apart, color=colour, label=name)
-    ax.set(xlabel="layers", ylabel="difference between words")
-    name_lines(ax)
+    streams = {name: through_layers(step) for name, step in steps.items()}
+    apart = {name: [difference(x) for x in words] for name, words in streams.items()}
+    alone, resized, added = apart.values()
+    # roundings are 6e-8
+    assert alone[4] < 2e-6, f"attention alone: {alone[4]:.0e} is left after 4 layers"
+    assert resized[6] < 2e-6, f"size restored: {resized[6]:.0e} is left after 6 layers"
+    first, second, *_ = map(rms, streams["attention alone"])
+    assert resized[3] > 10 * alone[3] and (first / second) ** 2 > 5, "size is nothing"
+    assert 0.02 < added[12] < 0.1, f"the text says a few percent, not {added[12]:.0%}"
+    ax = plot_lines(
+        {name: dict(enumerate(shares)) for name, shares in apart.items()},
+        colors=dict.fromkeys([*steps][:2], OTHER),
+        yscale="log",
+        xlabel="layers",
+        ylabel="difference between words",
+    )
     return show(
-        figure,
+        ax.figure,
         title="Attention alone makes all words equal; x + attention(x) doesn't",
-        alt="Difference between ten words after 0 to 12 layers, on a logarithmic axis. "
-        "With attention alone it falls to float32's rounding within four layers, a "
-        "little later when the size is restored after each layer. With x + "
-        f"attention(x) it falls slowly, to {apart[-1]:.2f} after twelve.",
         caption="Ten random words, fresh weights. Difference: the words' distance from "
         "their mean, as a share of their size. At 10⁻⁷ they are equal in float32.",
     )
@@ -459,13 +426,6 @@ def with_sizes(facts: Mapping[str, int]) -> list[list[Any]]:
     ]
 
 
-def mean_loss(name: str) -> float:
-    """Return the mean recorded loss of a rung of ``UP``."""
-    file = resources.files("annotated.results").joinpath("ladder.json")
-    runs = by_parts(json.loads(file.read_text("utf-8")), {"rows": []})
-    return sum(row["loss"] for row in runs[UP[name]]) / 3
-
-
 def trained_on(further: dict, baseline: Sequence[str], here: Sequence[str]) -> Html:
     """Show what three models write for the notes: trained here, and trained on."""
     longer = [row for row in further["rows"] if row["run"] == "1500 steps"]
@@ -481,21 +441,6 @@ def trained_on(further: dict, baseline: Sequence[str], here: Sequence[str]) -> H
         "1500 steps, recorded",
     ]
     return show_table(head, rows, caption + "exact after 1500 steps (three seeds).")
-
-
-def check_further(further: dict) -> None:
-    """Hold the page to what it says of models that trained on, or otherwise."""
-    runs: dict[str, list[dict]] = {}
-    for row in further["rows"]:
-        runs.setdefault(row["run"], []).append(row)
-    right = ["March 7, 2024", "March 7, 2024", "March 20, 1936"]
-    for row in runs["1500 steps"]:
-        assert row["written"] == right and row["exact"] >= 900, row
-    assert all(row["loss"] > 2.7 for row in runs["no residual, slower"])
-    losses = ", ".join(f"{row['loss']:.4f}" for row in runs["1500 steps"])
-    print(f"recorded, 1500 steps, three seeds: {losses} nats per symbol")
-    losses = ", ".join(f"{row['loss']:.2f}" for row in runs["no residual, slower"])
-    print(f"  without the residual, 300 steps at a tenth of the rate: {losses}")
 
 
 UP = {"attention alone": "00000"} | {
@@ -570,19 +515,6 @@ def date_writer(writings: Mapping[str, dict]) -> Html:
         question="Move the slider one step: it writes the day. Where does it look?",
         caption="■ is the end symbol. The stronger the shade, the more of the weight.",
     )
-
-
-def by_parts(ladder: dict, more: dict) -> dict[str, list[dict]]:
-    """Return the recorded runs of each model; "10001" has the first and last part."""
-    rungs = [row["rung"] for row in ladder["rows"] if row["seed"] == 0]
-    parts = {rung: ladder["parts"][:i] for i, rung in enumerate(rungs)}
-    parts["all but the norm"] = [p for p in ladder["parts"] if p != "norm"]
-    runs: dict[str, list[dict]] = {}
-    for row in ladder["rows"] + more["rows"]:
-        has = row["parts"] if "parts" in row else parts[row["rung"]]
-        bits = "".join(str(int(part in has)) for part in ladder["parts"])
-        runs.setdefault(bits, []).append(row)
-    return runs
 
 
 def edits(one: str, other: str) -> int:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, name_lines, plot_lines
 
 Slopes = Mapping[tuple[str, str, int, int], Tensor]
 KINDS = ("self-attention", "cross-attention", "feed-forward")
@@ -54,6 +54,11 @@ def nearly_table(nearly: Callable[[Tensor], Tensor]) -> Html:
 
 def by_depth(slopes: Slopes) -> Html:
     """Plot the gradient of each layer, in stacks of some depths, in both orders."""
+    for seed in (0, 1, 2):
+        pre, post = (slopes["decoder", norm, 32, seed] for norm in ("pre", "post"))
+        assert 1 / 20 < pre[0] / pre[-1] < 20 and post[0] / post[-1] < 1e-3
+        encoder = slopes["encoder", "post", 32, seed]
+        assert encoder[0] / encoder[-1] > 1 / 50  # hardly fades there
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
     for ax, norm in zip(axes, ("pre", "post"), strict=True):
         for stack, depths in (("encoder", [32]), ("decoder", [2, 8, 32])):
@@ -64,61 +69,40 @@ def by_depth(slopes: Slopes) -> Html:
                 ax.semilogy(range(1, depth + 1), y, alpha=0.3 if seed else 1, **look)
         ax.set(title=f"{norm}-norm", xlabel="layer", xticks=(1, 8, 16, 24, 32))
         name_lines(ax)
-    first, last = slopes["decoder", "post", 32, 0][[0, -1]].tolist()
+    axes[0].set_ylabel("gradient")
     return show(
         figure,
         title="Under post-norm, the gradient fades on its way down a deep decoder",
-        alt="Gradient of each layer, on a logarithmic axis. Pre-norm: level in each "
-        "model, and smaller in deeper ones. Post-norm: level in the encoder, but in "
-        f"the decoder of 32 layers a straight line from {last:.0e} at the last layer "
-        f"to {first:.0e} at the first.",
         caption="Size of each layer's gradient in fresh models, one backward pass. "
         "Blue: decoders of 2, 8 and 32 layers. Grey: encoders. Pale: two more seeds.",
     )
 
 
-def check_fading(slopes: Slopes) -> None:
-    """Hold the page to what it says of 32 layers, for each of three seeds."""
-    for seed in (0, 1, 2):
-        pre, post = (slopes["decoder", norm, 32, seed] for norm in ("pre", "post"))
-        assert 1 / 20 < pre[0] / pre[-1] < 20 and post[0] / post[-1] < 1e-3
-        encoder = slopes["encoder", "post", 32, seed]
-        assert encoder[0] / encoder[-1] > 1 / 50  # hardly fades there
-    print(
-        "measured, decoders of 32 layers, three seeds: pre-norm keeps first and last\n"
-        "  layer within a factor of 20; under post-norm the first has less than a\n"
-        "  thousandth of the last"
-    )
-
-
 def law(slopes: Slopes) -> Html:
     """Plot the gradient of a decoder's last layer against the depth, and 1/√L."""
-    figure, ax = plt.subplots(figsize=(6.6, 3.2))
-    depths, ends = (2, 4, 8, 16, 32), {}
-    for norm, color in (("post", OTHER), ("pre", THIS)):
-        last = [
-            sum(slopes["decoder", norm, depth, seed][-1].item() for seed in (0, 1, 2))
+    depths, lines = (2, 4, 8, 16, 32), {}
+    for norm in ("post", "pre"):
+        last = {
+            depth: sum(slopes["decoder", norm, depth, seed][-1] for seed in (0, 1, 2))
             for depth in depths
-        ]
-        ends[norm] = last[-1] / last[0]
-        ax.loglog(
-            depths, [x / last[0] for x in last], color=color, label=f"{norm}-norm"
-        )
-    by_law = [(2 / depth) ** 0.5 for depth in depths]
-    ax.loglog(depths, by_law, ":", color=THIS, label="1/√L")
-    ax.set_xticks(depths, map(str, depths))
+        }
+        lines[f"{norm}-norm"] = {depth: x / last[2] for depth, x in last.items()}
+    lines["1/√L"] = {depth: (2 / depth) ** 0.5 for depth in depths}
+    assert lines["pre-norm"][32] < 0.6 and 1 / 4 < lines["post-norm"][32] < 4
+    ax = plot_lines(
+        lines,
+        colors={"post-norm": OTHER},
+        xscale="log",
+        yscale="log",
+        xlabel="layers L",
+        ylabel="gradient, 2 layers = 1",
+    )
+    ax.lines[-1].set(linestyle=":", marker="")
     ax.set_yticks([0.25, 0.5, 1, 2], ["0.25", "0.5", "1", "2"])
     ax.minorticks_off()
-    ax.set(xlabel="layers L", ylabel="gradient, 2 layers = 1")
-    name_lines(ax)
-    # exact: 0.25 = (2 / 32) ** 0.5
-    assert ends["pre"] < 0.6 and 1 / 4 < ends["post"] < 4
     return show(
-        figure,
+        ax.figure,
         title="Under pre-norm, the last layer's gradient shrinks as the model deepens",
-        alt="Gradient of the last layer against depth, both axes logarithmic. Pre-norm "
-        f"falls to {ends['pre']:.2f} at 32 layers, the line 1/√L to 0.25; post-norm "
-        f"stays near {ends['post']:.1f}.",
         caption="Mean of three seeds. The law counts a layer's network alone, at great "
         "width; we measure a whole layer, of width 32.",
     )
@@ -126,6 +110,11 @@ def law(slopes: Slopes) -> Html:
 
 def passed_table(passed: Mapping[Any, Mapping[str, float]]) -> Html:
     """Show what share of the gradient each kind of sublayer lets through."""
+    post, bare = passed["post", False], passed["post", True]
+    assert post["cross-attention"] < 0.85 < 0.9 < passed["unlike"]["cross-attention"]
+    assert min(post["self-attention"], post["feed-forward"]) > 0.9
+    assert abs(post["cross-attention"] - bare["cross-attention"]) < 0.05
+    assert post["self-attention"] - bare["self-attention"] > 0.1
     names = {
         ("pre", False): "pre-norm",
         ("pre", True): "pre-norm, the addition alone",
@@ -140,27 +129,6 @@ def passed_table(passed: Mapping[Any, Mapping[str, float]]) -> Html:
             for key, name in names.items()
         ],
         "Share of the gradient that each sublayer lets through",
-    )
-
-
-def check_passed(
-    passed: Mapping[Any, Mapping[str, float]], slopes: Tensor, unlike: Tensor
-) -> None:
-    """Hold the page to what it says of post-norm's sublayers.
-
-    ``slopes`` are the gradients of a decoder's layers, ``unlike`` those with a memory
-    of unlike words.
-    """
-    post, bare = passed["post", False], passed["post", True]
-    assert post["cross-attention"] < 0.85
-    assert min(post["self-attention"], post["feed-forward"]) > 0.9
-    assert abs(post["cross-attention"] - bare["cross-attention"]) < 0.05
-    assert post["self-attention"] - bare["self-attention"] > 0.1
-    assert passed["unlike"]["cross-attention"] > 0.9 and unlike[0] / unlike[-1] > 0.05
-    layer = post["self-attention"] * post["cross-attention"] * post["feed-forward"]
-    print(
-        f"measured: a post-norm layer lets {layer:.2f} through, 31 of them "
-        f"{layer**31:.0e}; first layer over last: {slopes[0] / slopes[-1]:.0e}"
     )
 
 

@@ -1,17 +1,14 @@
 """ch01/drawings.py: what its proofs refuse, and what its figures compute."""
 
-import copy
 import json
 import re
 
-import matplotlib.pyplot as plt
 import pytest
 import torch
 
 from annotated.batches import date_pairs
 from annotated.chapters.ch01 import drawings as ch01
 from annotated.chapters.ch01.dates import date_reader, date_symbols
-from annotated.page.notebook import recorded
 from annotated.recurrent_attention import AdditiveAttention
 
 PAIRS = [("7 Mar 2024", "2024-03-07"), ("on May 8, 1950", "1950-05-08")]
@@ -123,49 +120,6 @@ def test_a_loss_that_counts_padding_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(ch01, "teacher_forcing_loss", over_all)
     with pytest.raises(AssertionError, match="teacher_forcing_loss"):
         ch01.check_loss()
-
-
-@pytest.mark.parametrize(
-    "part, way, count, share",
-    [
-        ("lines", "none", "4", 0.6),
-        ("lines", "additive", "4", 0.9),
-        ("single", "none", "1", 0.95),
-        ("single", "additive", "1", 0.99),
-    ],
-)
-def test_the_page_holds_to_its_records(part, way, count, share):
-    record, wide = recorded("dates"), recorded("wider")["lines"][0]
-    ch01.check_lines(record, wide)
-    changed = copy.deepcopy(record)
-    run = next(r for r in changed[part] if r["way"] == way)
-    run["exact"][count] = share
-    with pytest.raises(AssertionError):
-        ch01.check_lines(changed, wide)
-
-
-def test_an_alignment_has_a_cell_for_each_weight_and_a_row_for_each_symbol():
-    weights = torch.tensor([[0.5, 0.5, 0.0], [0.005, 0.0, 0.995]])
-    figure = ch01.alignment(weights, "2", "a b")
-    plt.close(figure)
-    (ax,) = figure.axes
-    (half, corners), (whole, corner) = (
-        (patch.get_facecolor()[3], patch.get_path().vertices) for patch in ax.patches
-    )
-    assert (half, whole) == (pytest.approx(0.5, abs=0.01), 1)
-    assert corners.min(0).tolist() == [0, 0] and corners.max(0).tolist() == [2, 1]
-    assert corner.min(0).tolist() == [2, 1] and corner.max(0).tolist() == [3, 2]
-    labels = [text.get_text() for text in ax.get_yticklabels()]
-    assert labels == ["2", "end"] + [""] * 9
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "␣", "b"]
-
-
-def test_the_caption_of_the_losses_gives_the_mean_of_the_last_50_steps():
-    loss = [1.0] * 50 + [0.5] * 50
-    history = [{"step": i, "loss": value} for i, value in enumerate(loss)]
-    half = [{"loss": record["loss"] / 2} for record in history]
-    text = ch01.losses({"without attention": history, "additive attention": half}).text
-    assert "0.5000 without attention, 0.2500 with attention" in text
 
 
 def test_a_date_with_slashes_is_checked_against_the_one_with_points():

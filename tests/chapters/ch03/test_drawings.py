@@ -5,18 +5,17 @@ import re
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 from torch import nn
 from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated.chapters.ch03 import drawings as ch03
-from annotated.page.notebook import recorded
 from annotated.recipes.several_heads import ALPHABET, SIDE, Giving, MissingLetter
+from tests.shown import soup
 
 
 def text_of(html) -> str:
-    return BeautifulSoup(html.text, "html.parser").get_text(" ")
+    return soup(html).get_text(" ")
 
 
 def split(x, heads):
@@ -138,14 +137,12 @@ def test_heads_that_flip_a_guess_are_named(monkeypatch):
 def test_neighbours_and_the_rest_are_all_the_weight():
     average = torch.full((8, 2 * SIDE + 1), 0.0)
     average[:, SIDE + 1], average[:, 0] = 0.7, 0.3
-    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
-    cells = [cell.text for cell in picture.select(".annotated-cell")]
-    assert cells[:6] == ["0", "0", "0", "0.7", "0", "0.3"]
-    assert "in order: +1, +1" in picture.find(role="img")["aria-label"]
+    cells = soup(ch03.neighbours(average)).select(".annotated-cell")
+    assert [cell.text for cell in cells[:6]] == ["0", "0", "0", "0.7", "0", "0.3"]
     average[5] = F.one_hot(torch.tensor(3), 2 * SIDE + 1)  # far to the left
-    picture = BeautifulSoup(ch03.neighbours(average).text, "html.parser")
-    cells = [cell.text for cell in picture.select(".annotated-cell")]
-    assert cells[:6] == ["0", "0", "0", "0", "0", "1"]
+    picture = soup(ch03.neighbours(average))
+    cells = picture.select(".annotated-cell")
+    assert [cell.text for cell in cells[:6]] == ["0", "0", "0", "0", "0", "1"]
     said = picture.get_text(" ")
     assert re.search(r"head 5\b.*head 0\b.*head 7\b", said, re.DOTALL)
 
@@ -157,38 +154,10 @@ def test_three_heads_are_watched_while_they_learn():
     assert list(by_step) == [0, 25, 50, 100, 200, 400]
     assert by_step[400][0] is trained and max(by_step[0][1]) < 0.2
     assert min(by_step[200][1]) > 0.5
-    assert "0.5" in text_of(ch03.part_ways(trained, [1.0, 0.5, 0.2]))
     apart, together = (trained, [1, 1, 1]), (trained[[0, 0, 2]], [0.4, 0.3, 0.6])
     said = text_of(ch03.parted({0: together, 25: together, 50: apart, 100: apart}))
     assert "from step 50 on" in said and "what waits longest" in said
     assert "30% of its answers" in said
-
-
-def test_each_trained_head_is_named_after_the_word_it_looks_at():
-    three = torch.eye(5)[[4, 1, 0]]
-    said = text_of(ch03.looks(torch.ones(1, 5) / 5, three))
-    assert re.search(r"0: whom.*1: gave.*2: who\b", said, re.DOTALL)
-
-
-def test_the_record_bears_the_page_out():
-    record = recorded("several_heads")
-    ch03.check_record(record)
-    ch03.grouped_table(record)
-    assert text_of(ch03.network_table(record["network"])).count("%") == 18
-    assert ch03.by_heads(record["grouped"], "shared").keys() == {4, 2, 1}
-    for part, row, worse, refused in (
-        ("giving", {"heads": 4}, [0.9, 1, 1], ch03.check_record),
-        ("letters", {"heads": 8}, 0.4, ch03.check_record),
-        ("grouped", {"shared": 1}, 0.5, ch03.grouped_table),
-    ):
-        changed = copy.deepcopy(record)
-        (name, value), *_ = row.items()
-        one = next(r for r in changed[part] if r[name] == value)
-        one["right"] = worse
-        with pytest.raises(AssertionError):
-            refused(changed)
-    with pytest.raises(AssertionError):
-        ch03.network_table([{"network": True, "seed": 0, "right": [1, 1, 0.9]}])
 
 
 def test_heads_that_start_alike_are_seen_to_stay_alike(monkeypatch):

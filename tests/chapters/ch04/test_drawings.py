@@ -2,17 +2,13 @@
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 
 from annotated.chapters.ch04 import drawings as ch04
+from tests.shown import cells
 
 VECTORS = torch.randn(2, 7, 4, generator=torch.Generator().manual_seed(1))
 PAST, ALL = ch04.CAUSALITY
 ZERO, PLAIN, FINITE = ch04.HIDING
-
-
-def text_of(html) -> str:
-    return BeautifulSoup(html.text, "html.parser").get_text(" ")
 
 
 def test_a_mask_is_built_from_words_order_and_clicks():
@@ -43,20 +39,6 @@ def test_hidden_keys_get_weight_only_where_none_is_visible(hiding, left):
     assert one.tolist() == [0, 0, 0, 0, 0, 1]
     none = ch04.build(VECTORS, 6, PAST, hiding, [])[1][5]
     assert none.allclose(torch.full((6,), left), equal_nan=True)
-
-
-def test_the_bar_says_what_the_pads_have_together():
-    said = ch04.said_of(torch.tensor([0.1, 0.4, 0.2, 0.15, 0.15]))
-    assert "cat 0.40" in said and said.endswith("2 pads with 0.30.")
-
-
-def test_a_guess_is_told_whether_it_is_right_and_why():
-    weights = torch.eye(5)
-    assert "Which of the six" in text_of(ch04.slip(weights, "inverted", "?"))
-    right = text_of(ch04.slip(weights, "inverted", "inverted"))
-    assert "Yes. Under inverted, all weight is on the pads" in right
-    wrong = text_of(ch04.slip(weights, "inverted", "of_queries"))
-    assert "No. Under of_queries, the pads' rows are flat" in wrong
 
 
 def named(name, masking):
@@ -94,24 +76,10 @@ def test_a_number_that_does_not_hide_is_refused():
             ch04.check_fills(wrong)
 
 
-def test_the_title_names_the_means_of_first_letters():
-    losses = {"always": (3.0, 4.0, 5.0), "in training": (0.1, 0.2, 0.3)}
-    results = {
-        (when, seed): [first, 0.02, 0, 1]
-        for when, firsts in losses.items()
-        for seed, first in enumerate(firsts)
-    }
-    assert "judged at 4.00 with its mask and at 0.20" in text_of(
-        ch04.judged(results, 33)
-    )
-
-
 def test_what_is_left_is_said_of_each_call():
-    rows = BeautifulSoup(ch04.nothing_left().text, "html.parser").select("tbody tr")
-    cells = {row.th.text: [cell.text for cell in row("td")] for row in rows}
-    assert len(cells) == 4
-    assert {"NaN", "zeros", "numbers"} >= {
-        kind for row in cells.values() for kind in row
-    }
+    _, *rows = cells(ch04.nothing_left())
+    kinds = {name: said for name, *said in rows}
+    assert len(kinds) == 4
+    assert {"NaN", "zeros", "numbers"} >= set().union(*kinds.values())
     # what a residual brings isn't zero
-    assert "zeros" not in cells["nn.Transformer\u200bEncoderLayer"]
+    assert "zeros" not in kinds["nn.Transformer\u200bEncoderLayer"]

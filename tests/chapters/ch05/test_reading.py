@@ -6,10 +6,13 @@ import torch
 from annotated.chapters.ch05.reading import (
     POSITIONS,
     Reader,
+    by_zone,
+    guessing,
     previous_symbol_loss,
     reading_task,
     skewed_lengths,
     uniform_lengths,
+    zone,
 )
 
 
@@ -59,3 +62,15 @@ def test_a_reader_does_not_see_padding():
     tokens, mask = reading_task(torch.tensor([3, 6]), torch.Generator().manual_seed(1))
     other = torch.where(mask[:, 0, 0], tokens, (tokens + 1) % POSITIONS["symbols"])
     assert torch.equal(model(other, mask)[0, :3], model(tokens, mask)[0, :3])
+
+
+def test_guessing_names_the_commonest_of_the_others():
+    assert guessing(2) == 1  # the only other one
+    assert 1 / 16 < guessing(1000, count=20) < 0.1
+
+
+def test_zones_are_told_by_how_many_sequences_came_so_far():
+    names = [zone(seen) for seen in (0, 1, 100, 101, 999, 1000)]
+    assert names == ["never", "rarely", "rarely", "between", "between", "often"]
+    run = {"seen": [1000, 50, 50, 0], "ends": {"1": 1.0, "2": 0.5, "3": 0.0}}
+    assert by_zone([run]) == {"often": [1.0], "rarely": [0.25]}
