@@ -70,7 +70,7 @@ def test_seeds_of_a_pattern_come_together():
 
 
 def test_models_were_trained_for_every_causal_pattern():
-    results = Path(__file__).parents[2] / "book" / "results"
+    results = Path(__file__).parents[3] / "book" / "results"
     names = "pattern_grid", "pattern_grid_further"
     records = [json.loads((results / f"{name}.json").read_text()) for name in names]
     rows = [row for record in records for row in record["rows"]]
