@@ -78,3 +78,13 @@ def run() -> dict[str, Any]:
             print(entry, flush=True)
     config = {"length": LENGTH, "d_model": D, "d_ff": D_FF, "chunk_size": CHUNK}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    runs = {(run["way"], run["backward"]): run for run in record["runs"]}
+    MB = {at: run["MB"] for at, run in runs.items()}
+    assert 260 < MB["whole", False] < 300 and 400 < MB["whole", True] < 450
+    assert max(MB["cut", False], MB["chunked", False]) < 30
+    assert 134 < MB["cut", True] < 200 and MB["chunked", True] < 60
+    assert 1.1 < runs["chunked", True]["time to whole"] < 1.5

@@ -80,3 +80,17 @@ def run() -> dict[str, Any]:
     config = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "depth": DEPTH}
     config |= {"length": LENGTH, "chunk": CHUNK, "rounds": 2}
     return {"config": config, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed."""
+    runs = {(run["backward"], run["dtype"], run["seed"]): run for run in record["runs"]}
+    for (way, dtype, seed), run in runs.items():
+        if way == "new maps":
+            assert "refused" in run
+        elif dtype == "float32":
+            assert run["changed buckets"] < 1e-4
+        else:
+            assert 0.003 < run["changed buckets"] < 0.03
+            if way == "hashed again":
+                assert run["error"] > 3 * runs["kept", dtype, seed]["error"]

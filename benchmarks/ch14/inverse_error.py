@@ -83,3 +83,18 @@ def run() -> dict[str, Any]:
             print(entry, flush=True)
     config = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "length": LENGTH}
     return {"config": config, "seeds": SEEDS, "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what page 14b says of 32 blocks."""
+    for run in record["runs"]:
+        assert not run["raises"]
+        if run["dtype"] in ("float16", "bfloat16"):
+            assert run["gradients"] < 2 * run["stored gradients from exact"]
+    # the page: within a thousandth, and mostly far closer
+    (single,) = (
+        run["gradients, seeds"]
+        for run in record["runs"]
+        if (run["dtype"], run["depth"]) == ("float32", 32)
+    )
+    assert max(single) < 1e-3 and statistics.median(single) < 1e-4

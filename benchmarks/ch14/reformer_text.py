@@ -99,3 +99,19 @@ def run() -> dict[str, Any]:
     for entry in runs:
         entry["perplexity"] = exp(entry["bits"] * log(2))
     return {"text": library_facts(), "runs": runs, "one step": peaks}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands of memory, and what page 14c says of depth."""
+    MB = {
+        (run["attention"], run["forget"], run["layers"]): run["MB"]
+        for run in record["one step"]
+    }
+    for attention in ("LSH", "all"):
+        two, eight = (
+            [MB[attention, forget, layers] for forget in (True, False)]
+            for layers in (2, 8)
+        )
+        assert 1.1 < two[1] / two[0] < 1.5 and eight[1] > 3 * eight[0]
+        assert eight[0] < 1.1 * two[0]  # the page: at any depth
+    assert MB["all", True, 8] < MB["LSH", True, 8]

@@ -190,3 +190,24 @@ def run() -> dict[str, Any]:
             "LSH attention": seconds(WITH_LSH),
         },
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, and what page 14c says of other Reformers."""
+    slopes, timing = record["memory"]["MB per layer"], record["time, depth 16"]
+    stored, checkpointed, reversible = (
+        slopes[f"full attention: {way}"]
+        for way in ("stored", "checkpointed", "reversible")
+    )
+    assert stored > 20 and reversible < stored / 4 and checkpointed < 15
+    # the page: little more than the gradients of its weights
+    assert 3.15 < reversible < 3.3
+    forgetting = ("reversible", "reformer-pytorch, reversible", "transformers")
+    assert all(slopes[f"LSH attention: {way}"] < 4 for way in forgetting)
+    ratios = {
+        name: each["ratios to stored"]["reversible"][1] for name, each in timing.items()
+    }
+    assert 1.2 < ratios["full attention"] < 1.36
+    assert 1.25 < ratios["LSH attention"] < 1.42
+    seconds = {way: timing["LSH attention"]["seconds"][way][1] for way in forgetting}
+    assert min(seconds, key=seconds.get) == "reversible"

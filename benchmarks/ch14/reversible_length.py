@@ -30,3 +30,10 @@ def run() -> dict[str, Any]:
             runs[-1]["MB"] = round(megabytes, 2)
         print(way, slopes[way], flush=True)
     return {"length": LENGTH, "peaks": runs, "MB per layer": slopes}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    slopes = record["MB per layer"]
+    assert 95 < slopes["stored"] < 105 and 16 < slopes["checkpointed"] < 18
+    assert 3.15 < slopes["reversible"] < 3.3  # the page: gradients, at any length
