@@ -345,8 +345,8 @@ print(cut("walkable", vocabulary), cut("Walking", vocabulary))
 # say: the pair that raises the likelihood of the text most. Tutorials often say: the pair with the largest $\frac{\text{count}(ab)}{\text{count}(a)\,\text{count}(b)}$. Here is what both make of Python's docstrings in 250 joins, beside plain counting:
 
 # %% Measured: pieces by three scores tags=["hide-input"]
-from annotated.recipes.pretraining import prose
 from annotated.data.wordpiece import bert_words, cut_word, learn_pieces
+from annotated.recipes.pretraining import prose
 
 text, held = (
     [w for d in prose(s) for sentence in d for w in bert_words(sentence)]

@@ -94,8 +94,8 @@ ch16b.check_scores()
 # %%
 from functools import partial
 
-from annotated.gpt import GPT, GPTConfig
 from annotated.chapters.ch16 import drawings_b as ch16b
+from annotated.gpt import GPT, GPTConfig
 from annotated.variants import SlidingWindowAttention, window_mask
 
 config = GPTConfig(9, d_model=8, heads=2, layers=3, d_ff=8)

@@ -223,8 +223,8 @@ ch16c.tokens_figure(record)
 # Two checks with the real model. First: with `top_k=1`, nothing is left to chance, and a draft must change nothing at all, except where a reading of five positions rounds differently from one (the fold uses double precision). The second number: how many readings 100 tokens took.
 
 # %%
-from annotated.decoding import sample
 from annotated.data.glassllm import encode
+from annotated.decoding import sample
 from annotated.speculative import speculative_sample
 
 if model:

@@ -168,8 +168,8 @@ print(f"✓ {len(ways)} ways reach everything in 2 layers, and not in 1")
 # Now set up a pattern yourself:
 
 # %% Try it: draw a pattern tags=["hide-input", "remove-stdout"]
-from annotated.page.notebook import recorded
 from annotated.chapters.ch17.pattern_explorer import pattern_explorer
+from annotated.page.notebook import recorded
 
 grid = (
     recorded("pattern_grid")["rows"] + recorded("pattern_grid_further")["rows"]

@@ -79,8 +79,8 @@ ch17b.walk_explorer()
 # In the code, `sees` says which query may see which key, given their positions:
 
 # %%
-from annotated.page.notebook import show_source
 from annotated.chapters.ch17.tiles import forward_tiles, tiles
+from annotated.page.notebook import show_source
 
 show_source(tiles, forward_tiles)
 
