@@ -81,12 +81,15 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    runs = record["runs"]
-    first = {run["dtype"]: run["input"] for run in runs if run["depth"] == 1}
-    for run in runs:
-        dtype = getattr(torch, run["dtype"])
-        assert first[run["dtype"]] < torch.finfo(dtype).eps
-        assert run["input"] < 100 * first[run["dtype"]]
-        assert run["raises"] == 0
-        if dtype != torch.float64:
-            assert run["gradients"] <= 2 * run["stored gradients from exact"]
+    """Check this record's bands, and what page 14b says of 32 blocks."""
+    for run in record["runs"]:
+        assert not run["raises"]
+        if run["dtype"] in ("float16", "bfloat16"):
+            assert run["gradients"] < 2 * run["stored gradients from exact"]
+    # the page: within a thousandth, and mostly far closer
+    (single,) = (
+        run["gradients, seeds"]
+        for run in record["runs"]
+        if (run["dtype"], run["depth"]) == ("float32", 32)
+    )
+    assert max(single) < 1e-3 and statistics.median(single) < 1e-4

@@ -78,3 +78,11 @@ def run() -> dict[str, Any]:
         ratios.append(times["checkpointed"] / times["stored"])
     ratio = round(statistics.median(ratios), 3)
     return {"peaks": peaks, "MB per layer": slopes, "time to stored": ratio}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    slopes = record["MB per layer"]
+    assert 24 < slopes["stored, 2048"] < 27 and 2.1 < slopes["checkpointed, 2048"] < 3.4
+    assert 8 < slopes["checkpointed, 8192"] < 9
+    assert 1.2 < record["time to stored"] < 1.35

@@ -97,16 +97,20 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what page 14c says of depth."""
     bits = {run["model"].split()[-1]: run["bits"] for run in record["runs"]}
     assert all(3.4 < bits[attention] < 4.2 for attention in STEPS)
     assert bits["LSH"] <= bits["all"] + 0.1
     assert bits["GPT"] < min(bits["LSH"], bits["all"])
-    peaks = {
-        (r["attention"], r["layers"], r["forget"]): r["MB"] for r in record["one step"]
+    MB = {
+        (run["attention"], run["forget"], run["layers"]): run["MB"]
+        for run in record["one step"]
     }
     for attention in STEPS:
-        few, many = (
-            peaks[attention, layers, False] / peaks[attention, layers, True]
+        two, eight = (
+            [MB[attention, forget, layers] for forget in (True, False)]
             for layers in (2, 8)
         )
-        assert 1.1 < few < 1.5 and many > 2
+        assert 1.1 < two[1] / two[0] < 1.5 and eight[1] > 3 * eight[0]
+        assert eight[0] < 1.1 * two[0]  # the page: at any depth
+    assert MB["all", True, 8] < MB["LSH", True, 8]

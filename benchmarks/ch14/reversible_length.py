@@ -30,7 +30,7 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
     slopes = record["MB per layer"]
-    assert 95 < slopes["stored"] < 107
-    assert 15 < slopes["checkpointed"] < 18.5
-    assert 3 < slopes["reversible"] <= 4
+    assert 95 < slopes["stored"] < 105 and 16 < slopes["checkpointed"] < 18
+    assert 3.15 < slopes["reversible"] < 3.3  # the page: gradients, at any length

@@ -18,6 +18,9 @@ labels on; frozen and shuffled is no better than frozen (missed, by 0.03 to 0.05
 stays a bag of words, which is what most labels ask for).
 """
 
+from collections import defaultdict
+from itertools import pairwise
+from statistics import mean
 from typing import Any
 
 import torch
@@ -117,3 +120,22 @@ def run() -> dict[str, Any]:
         "guesses": guesses,
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, for means over the seeds, and what page 15 says."""
+    groups: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for row in record["rows"]:
+        groups[row["kind"], row["size"]].append(row["tuned"])
+    f1 = {key: mean(several) for key, several in groups.items()}
+    sizes = sorted({size for _, size in f1})
+    ahead = {n: f1["pretrained", n] - f1["scratch", n] for n in sizes}
+    assert -0.05 < ahead[200] < 0 < min(ahead[n] for n in sizes[1:])
+    assert f1["pretrained", 200] < f1["TF-IDF", 200] and 0.02 < ahead[1000] < 0.09
+    assert f1["shuffled", 1000] < f1["pretrained", 1000] - 0.01
+    frozen = (f1["pretrained", n] - f1["frozen", n] for n in sizes[1:])
+    assert min(frozen) > 0.05
+    # the page: as good as the encoder with twice the labels, never ahead of counting
+    for n, more in pairwise(sizes[2:]):
+        assert abs(f1["pretrained", n] - f1["encoder", more]) < 0.005
+    assert max(f1["pretrained", n] - f1["TF-IDF", n] for n in sizes) < 0.01

@@ -16,6 +16,7 @@ or more above 15 % as BERT did it, and masks alone aren't above BERT's way by mo
 0.03.
 """
 
+from statistics import mean
 from typing import Any
 
 from annotated.recipes.classification import functions_task, measure, reader
@@ -32,7 +33,7 @@ from annotated.recipes.pretraining import (
     pretrain,
     questions,
 )
-from benchmarks.record import SEEDS
+from benchmarks.record import SEEDS, read
 
 BERTS_OWN, MASKS, HALF_KEPT = (0.8, 0.1, 0.1), (1.0, 0.0, 0.0), (0.4, 0.1, 0.5)
 KINDS = {
@@ -65,3 +66,23 @@ def run() -> dict[str, Any]:
             print(row, flush=True)
             rows.append(row)
     return {"recipe": recipe._asdict(), "labels": LABELS, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for means over the seeds, and what page 15 says."""
+    rows = [[row for row in record["rows"] if row["kind"] == kind] for kind in KINDS]
+    hidden = [mean(row["masks"]["loss"] for row in some) for some in rows]
+    shown = [mean(row["shown"]["accuracy"] for row in some) for some in rows]
+    tuned = [mean(row["fine-tuned"] for row in some) for some in rows]
+    usual, alone, *more, _ = hidden
+    assert max(more) < usual - 0.1 and abs(alone - usual) < 0.15
+    usual, alone, *more, kept = shown
+    assert alone < min(usual, *more) - 0.1 and kept > 0.95
+    usual, alone, *more, kept = tuned
+    nothing = mean(
+        row["tuned"]
+        for row in read("labels")["rows"]
+        if (row["kind"], row["size"]) == ("scratch", LABELS)
+    )
+    # the page: masks alone are worse than nothing, BERT's way is no better
+    assert kept > max(more) and alone < nothing - 0.05 and abs(usual - nothing) < 0.02

@@ -81,3 +81,20 @@ def run() -> dict[str, Any]:
         "line": round(unigram_loss(texts, gaps), 4),
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 15 says of all seeds: alone it doesn't wait, hidden it does."""
+    losses = {(row["kind"], row["seed"]): row["losses"] for row in record["rows"]}
+    early, late = (
+        {
+            kind: [losses[kind, seed][step // EVERY - 1] for seed in SEEDS]
+            for kind in KINDS
+        }
+        for step in (160, STEPS)
+    )
+    assert max(early["alone"]) < min(early["as it is"]) - 1
+    assert max(late["alone"]) < min(late["as it is"])
+    both = zip(early["as it is"], early["hidden"], strict=True)
+    assert max(abs(usual - hidden) for usual, hidden in both) < 0.1
+    assert min(late["hidden"]) > max(late["as it is"]) + 0.3

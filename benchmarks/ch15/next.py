@@ -63,3 +63,13 @@ def run() -> dict[str, Any]:
         "pairs": {"train": len(pairs["train"]), "held out": len(held)},
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed, and what page 15 says."""
+    for row in record["rows"]:
+        if row["kind"] == "order":
+            assert abs(row["topic"] - 0.5) < 0.02 and 0.5 < row["model"] < 0.56
+        else:
+            assert 0.5 < row["model"] < 0.65 and 0.7 < row["topic"] < 0.82
+            assert row["seen"] > 0.8  # the page: it knows its training pairs by heart

@@ -89,3 +89,25 @@ def run() -> dict[str, Any]:
         "vocabulary": len(texts.words),
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, for every seed, and what page 15 says."""
+    left, last = (
+        {
+            kind: [row[key] for row in record["rows"] if row["kind"] == kind]
+            for kind in KINDS
+        }
+        for key in ("left", "last")
+    )
+    usual, slow = left["as it is"], left["a third of the rate"]
+    assert 100 <= min(usual) and max(usual) <= 400 and max(last["as it is"]) < 1.8
+    # the page: about half as long again
+    assert all(1.3 < a / b < 1.7 for a, b in zip(slow, usual, strict=True))
+    bare = zip(left["no warm-up"], usual, strict=True)
+    assert all(abs(without - warmed) < 60 for without, warmed in bare)
+    # the page: stuck just below the line, and two of three seeds don't leave
+    assert min(last["three times the rate"]) > record["lines"]["32"] - 0.45
+    assert left["three times the rate, no warm-up"].count(0) == 2
+    assert min(left["a quarter of the batch"]) >= 2.5 * max(usual)
+    assert min(last["long texts"]) > 3  # the page: it leaves, and then creeps

@@ -326,3 +326,19 @@ def run() -> dict[str, Any]:
         result["random"].append(entry | {"named": heads[LAYER, HEAD].item()})
     print(result, flush=True)
     return result
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, and what page 15b says of other spellings."""
+    shares = torch.tensor(record["heads"])
+    assert shares.median() < 0.3 and record["remade"] < record["others"]
+    assert all(one["head"][1] == HEAD for one in record["best of halves"])
+    assert all(one["best"] < 0.3 and one["mean"] < 0.15 for one in record["random"])
+    assert record["same number"]["share"] < 0.2
+    for way in ("first of the element", "of the element by lot"):
+        assert record[way]["share"] < 0.3
+    assert 0.5 < record["longest same text"]["share"] < 0.85
+    # the page: the text for about half, and in a third the acid's oxygen
+    assert abs(record["the text in other spellings"]["share"] - 0.5) < 0.05
+    oxygen = record["middle oxygen"]
+    assert 3 * oxygen["right"] == 2 * oxygen["spellings"]

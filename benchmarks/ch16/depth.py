@@ -48,3 +48,18 @@ def run() -> dict[str, Any]:
                     print({k: row[k] for k in row if k != "losses"}, flush=True)
                     rows.append(row)
     return {"recipe": recipe._asdict(), "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands of 32 blocks, and that a shallow model is helped as much."""
+    bits = {
+        (row["layers"], row["rate"], row["seed"], row["scaled"]): row["bits"]
+        for row in record["rows"]
+    }
+    ahead: dict[int, list[float]] = {layers: [] for layers in DEPTHS}
+    for (layers, rate, seed, scaled), without in bits.items():
+        if not scaled:
+            ahead[layers].append(without - bits[layers, rate, seed, True])
+    assert min(ahead[32]) > 0.02
+    # the page: with the same seed it is better in every pair
+    assert min(ahead[4]) > 0 and max(ahead[4]) > max(ahead[32])

@@ -197,3 +197,20 @@ def run() -> dict[str, Any]:
     result["example"] = drafting.readings(model, averaged, prompt, **options)
     print(result, flush=True)
     return result
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held; those of nats and theory are expected by page 16c."""
+    drafts, alone = record["drafts"], record["seconds alone"]
+    off = ch16c.off(record)
+    assert off["the model itself"] == 0 and max(map(abs, off.values())) < 0.15
+    seconds = {
+        name: {row["guesses"]: row["seconds"] for row in one["written"]}
+        for name, one in drafts.items()
+    }
+    # the page: always longer than the slowest
+    for name in ("1 layer", "2 layers", "3 layers"):
+        assert min(seconds[name].values()) > max(alone)
+    # the page: each time less than the fastest of those, and longer with more guesses
+    averaged = seconds["pairs, averaged"]
+    assert [t for t in averaged if averaged[t] < min(alone)] == [1, 2, 3, 4]

@@ -11,6 +11,7 @@ grouped queries from −0.04 (missed: −0.071) to 0.01; the window within 0.04 
 and the smaller one worse by 0.01 to 0.08: that is what a difference in size would buy.
 """
 
+from statistics import mean
 from typing import Any
 
 from annotated.chapters.ch16.planks import (
@@ -38,3 +39,20 @@ def run(rate: float = PLANKS_RECIPE.rate) -> dict[str, Any]:
             rows.append(row)
     seconds = seconds_per_step(list(PLANKS))
     return {"recipe": recipe._asdict(), "rows": rows, "seconds": seconds}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, and what page 16b says of sizes and seeds."""
+    rows = record["rows"]
+    sizes = {row["plank"]: row["parameters"] for row in rows}
+    larger, smaller = (sizes.pop(f"GPT-2, {way}") for way in ("larger", "smaller"))
+    assert max(sizes.values()) / min(sizes.values()) < 1.003
+    assert smaller < 0.9 * min(sizes.values()) < 1.1 * max(sizes.values()) < larger
+    # the page: three seeds, and none of our runs diverged
+    assert len(rows) == 3 * len(PLANKS) and max(row["bits"] for row in rows) < 3
+    bits = {
+        name: mean(row["bits"] for row in rows if row["plank"] == name)
+        for name in PLANKS
+    }
+    assert bits["GPT-2"] - bits["SwiGLU"] > 0.005
+    assert bits["GPT-2"] - max(bits["rotary"], bits["all but the window"]) > 0.03

@@ -12,6 +12,7 @@ takes most of the multiplications.
 """
 
 import time
+from statistics import mean
 from typing import Any
 
 from annotated.recipes.gpt2 import (
@@ -59,3 +60,21 @@ def _cost(tokens: int, context: int) -> int:
     d, d_ff = fields["d_model"], fields["d_ff"]
     blocks = fields["layers"] * (4 * d * d + 2 * d * d_ff)
     return context * (blocks + tokens * d)
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    rows, length = record["rows"], record["recipe"]["model"]["max_len"]
+    bits = {
+        (size, usual): mean(
+            row["bits"]
+            for row in rows
+            if row["tokens"] == size and (row["context"] == length) == usual
+        )
+        for size, usual in [*((size, True) for size in SIZES), (256, False)]
+    }
+    best = min(bits.values())
+    assert best in (bits[1024, True], bits[2048, True]) and bits[4096, True] > best
+    assert bits[256, True] - bits[1024, True] > 0.15
+    # the page: the longer window doesn't help bytes
+    assert bits[256, False] > bits[256, True]

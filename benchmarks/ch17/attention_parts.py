@@ -99,3 +99,23 @@ def run() -> dict[str, Any]:
     config = {"length": LENGTH, "heads": HEADS, "width": WIDTH, "tile": TILE}
     speed = 2 * SIDE**3 / median(products)
     return {"config": config, "runs": [*runs.values()], "operations per second": speed}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, for medians, and what page 17b says."""
+    out, loop, fused = (
+        {part: median(times) for part, times in run.items() if part != "way"}
+        for run in record["runs"]
+    )
+    share = {part: seconds / out["seconds"] for part, seconds in out.items()}
+    assert 0.4 < share["products"] < 0.7 and 0.02 < share["passes"] < 0.15
+    assert 0.25 < share["fresh"] < 0.5
+    share = {part: seconds / loop["seconds"] for part, seconds in loop.items()}
+    assert 0.4 < share["products"] < 0.66 and 0.2 < share["passes"] < 0.45
+    assert share["fresh"] < 0.3
+    # the page: the whole kernel takes as long as the products of either
+    for one in (out, loop):
+        assert 0.9 < fused["seconds"] / one["products"] < 1.1
+        assert one["seconds"] > 1.3 * one["products"]
+    assert out["fresh"] > 2 * out["passes"] and loop["fresh"] < 0.3 * out["fresh"]
+    assert loop["passes"] > out["passes"]

@@ -61,3 +61,19 @@ def run() -> dict[str, Any]:
     longer = [trained("fixed, by head", 2, DISTANCES[-1], s, LONGER) for s in SEEDS]
     config = COPY | COPY_SIZES | {"steps": COPY_STEPS, "longer": LONGER}
     return {"config": config, "rows": rows, "longer": longer}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, and what page 17 says of all runs."""
+    guess = 1 / record["config"]["symbols"]
+    for row in record["rows"]:
+        right, heard, far = row["right"], row["reach"], row["distance"] > 8
+        limit = heard + (1 - heard) * guess
+        assert right < limit + 0.03 and (heard or abs(right - guess) < 0.02)
+        if "fixed" not in row["pattern"]:
+            assert heard < 1 or right > 0.8
+        elif far and row["layers"] == 1:
+            # the page: it misses about half of the possible gain, or more
+            assert right - guess < 0.6 * (limit - guess)
+        elif far:
+            assert right < 0.4 < min(run["right"] for run in record["longer"])

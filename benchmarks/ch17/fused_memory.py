@@ -29,6 +29,7 @@ With every key in sight:
 import time
 from collections.abc import Callable
 from functools import partial
+from statistics import median
 from typing import Any
 
 import torch
@@ -108,3 +109,19 @@ def run() -> dict[str, Any]:
     tiles = compare([settings | {"size": size} for size in SIZES])
     config = {"heads": HEADS, "width": WIDTH, "tile": TILE}
     return {"config": config, "runs": runs, "tiles": tiles}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, for medians, and what page 17b says."""
+    runs = {(run["way"], run["length"], run["causal"]): run for run in record["runs"]}
+    MB = {(way, t): run["MB"] for (way, t, causal), run in runs.items() if causal}
+    out = MB["written out", 8192]
+    assert 2500 < out < 4500 and 3.5 < out / MB["written out", 4096] < 4.5
+    for way, most in (("tiled", 150), ("fused", 100)):
+        assert MB[way, 8192] < most and 1.5 < MB[way, 8192] / MB[way, 4096] < 2.3
+    for causal, least in ((False, 1.3), (True, 4)):
+        out, loop, fused = (median(runs[way, 8192, causal]["seconds"]) for way in WAYS)
+        assert out > least * fused and fused < loop < out
+    seconds = {run["size"]: median(run["seconds"]) for run in record["tiles"]}
+    best = min(seconds, key=seconds.get)
+    assert 64 <= best <= 512 and seconds[max(seconds)] > 1.3 * seconds[best]

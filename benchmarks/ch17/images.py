@@ -61,3 +61,29 @@ def run() -> dict[str, Any]:
         for seed in SEEDS
     ]
     return result
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for every seed."""
+    bits = {
+        (row["pattern"], row["times"], row["seed"]): row["bits"]
+        for row in record["rows"]
+    }
+    for seed in SEEDS:
+        row, both, off, everything = (
+            bits[name, 1, seed]
+            for name in (
+                "row",
+                "row and column",
+                "column of the pixel read",
+                "everything",
+            )
+        )
+        assert row - both > 0.04 and everything - both > 0.02 and row - off < 0.02
+        later = record["longer"], seed
+        assert bits["row and column", *later] < bits["everything", *later]
+    right, wrong = (
+        [row["bits"] for row in record["strides"] if (row["stride"] == 16) == fits]
+        for fits in (True, False)
+    )
+    assert max(right) < min(wrong) - 0.02

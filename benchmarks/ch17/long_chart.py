@@ -135,3 +135,33 @@ def run() -> dict[str, Any]:
     }
     result = {"config": config, "parameters": sizes, "text": library_facts()}
     return result | {"by length": by_length(), "learned": learned()}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check the bands that held, and what page 17 says of short pieces."""
+    rows = {row["length"]: row for row in record["by length"]}
+    seconds = {
+        t: {w: s[1] for w, s in row["seconds"].items()} for t, row in rows.items()
+    }
+    MB = {t: row["MB"] for t, row in rows.items()}
+    for way, most in (("LSH", 1.5), ("Transformer-XL", 1.5), ("sparse", 2)):
+        assert seconds[8192][way] < most * seconds[1024][way]
+    assert seconds[8192]["fused"] > 3 * seconds[1024]["fused"]
+    for t in (1024, 2048, 4096, 8192):
+        assert min(seconds[t], key=seconds[t].get) == "sparse"
+        assert 1.2 < seconds[t]["reversible"] / seconds[t]["fused"] < 1.7
+        assert t == 1024 or min(MB[t], key=MB[t].get) == "Transformer-XL"
+    assert seconds[8192]["sparse"] < seconds[8192]["fused"] / 2
+    assert MB[8192]["reversible"] < 0.7 * MB[8192]["fused"]
+    assert MB[8192]["Transformer-XL"] < 1.5 * MB[1024]["Transformer-XL"]
+    for t in (1024, 2048):
+        assert seconds[t]["written out"] > 2 * seconds[t]["fused"]
+        assert MB[t]["written out"] > 3 * MB[t]["fused"]
+    bits: dict[str, list[float]] = {}
+    for run in record["learned"]:
+        bits.setdefault(run["way"], []).append(run["bits"])
+    *others, worst = sorted(bits, key=lambda way: statistics.mean(bits[way]))
+    assert worst == "written out" and max(bits["sparse"]) < min(bits["fused"])
+    # the page: short pieces are ahead, and are enough to explain Transformer-XL's lead
+    assert others[:2] == ["fused, short", "Transformer-XL"]
+    assert max(bits["Transformer-XL"]) < min(b for way in others[2:] for b in bits[way])

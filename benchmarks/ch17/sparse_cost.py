@@ -246,3 +246,25 @@ def run() -> dict[str, Any]:
     result = {"config": config | {"length": LENGTH}, "left out": left_out}
     result |= {"by length": by_length(), "by sparsity": by_sparsity()}
     return result | {"flex": of_flex()}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, for medians."""
+
+    def ratio(row: dict[str, Any], way: str, kind: str = "both") -> float:
+        return row[kind][way]["to fused"][1]
+
+    last, flex = record["by length"][-1], record["flex"]
+    assert all(ratio(last, f"blocks of {c}") < 0.25 for c in BLOCKS)
+    assert ratio(last, "blocks of 64", "forward") < 0.25
+    by = {row["pattern"]: row for row in record["by sparsity"]}
+    assert min(ratio(by[f"window {w}"], "masked") for w in WINDOWS) > 1.3
+    assert all(ratio(by[f"window {w}"], "blocks of 64") < 1 for w in (64, 256, 512))
+    assert ratio(by["window 4096"], "blocks of 64") > 1
+    assert ratio(by["fixed, 2"], "blocks of 64") > 1
+    for kind in ("strided, 1", "strided, 2", "fixed, 1"):
+        assert ratio(by[kind], "blocks of 64") < 1
+    formed, times = flex["MB, forward"], flex["forward"]
+    assert formed["flex, uncompiled"] > 10 * formed["fused"]
+    assert times["flex"][1] < min(times[way][1] for way in ("fused", "blocks of 64"))
+    assert flex["backward raises"]

@@ -539,9 +539,6 @@ ch14.fit_explorer(peaks)
 # seven, 14 states are there at a time instead of 48, at the price of one more forward pass. By the same
 # arithmetic, the 48 layers then fit as well.
 
-# %% Proof: recorded memory and time, and the estimates tags=["hide-input", "proof"]
-ch14.check_costs(records, layer)
-
 # %% [markdown]
 # ## 14.7 Does it learn as well?
 #

@@ -158,7 +158,6 @@ ch16b.planks_table(records)
 # %% Measured: rotary positions, the others, and all together tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
 
-ch16b.check_runs(records)
 rotary = ch16b.mean_gains(records, "rotary")
 larger = ch16b.mean_gains(records, "GPT-2, larger")
 expect(

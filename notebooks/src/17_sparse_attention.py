@@ -351,9 +351,6 @@ expect(
 copies = recorded("copy_distance")
 ch17_learning.copy_figure(copies)
 
-# %% Recorded: what the next lines say of all patterns tags=["hide-input", "proof"]
-ch17_learning.check_copies(copies)
-
 # %% [markdown]
 # Where nothing is heard, models guess. Where every position hears the symbol, they copy all symbols, or most of them (with the union at distance 12, and we don't know why). The one exception is the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. But finding the symbol is hard, too: beyond distance 8, even one layer of this pattern, where nothing is passed on, misses about half of the possible gain over guessing, or more. We haven't separated the two causes. With more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on, different ones in each head.)
 # **Reach says what's possible, not what's easy.**
@@ -413,9 +410,6 @@ expect(
 # %% Picture: patterns and strides, three seeds tags=["hide-input", "remove-stdout"]
 images = recorded("images")
 ch17_learning.images_figure(images)
-
-# %% Recorded: which stride is best tags=["hide-input", "proof"]
-ch17_learning.check_strides(images)
 
 # %% [markdown]
 # Row, column, or both? Nearly all of the gain comes from the column. And of seven strides, the image's width is by far the best, with every seed.

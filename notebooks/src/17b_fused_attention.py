@@ -176,10 +176,6 @@ parts = recorded("attention_parts")
 display(ch17b.parts_figure(parts))
 say(ch17b.parts_said(parts))
 
-# %% Recorded: parts, memory and times tags=["hide-input", "proof"]
-ch17b.check_parts(parts)
-ch17b.check_record(record)
-
 # %% [markdown]
 # So fusing saves **about as much time as everything around the products takes**. Which part of that costs most depends on the machine. A processor computes only on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
 

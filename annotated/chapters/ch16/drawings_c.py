@@ -1,6 +1,7 @@
 """Page 16c, speculative decoding: its drawings, its tables and its explorer.
 
-Letters: t guesses, v vocabulary (``book/notation.md``).
+Letters: t guesses, v vocabulary (``book/notation.md``). The record is that of
+``benchmarks/ch16/drafts.py``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from annotated.gpt import GPT
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, plot_bars, plot_lines
 from annotated.page.svg import COLOURS
 from annotated.speculative import expected_speedup, expected_tokens
 
@@ -35,11 +36,7 @@ def missing() -> Html:
 
 
 def hero(record: Mapping[str, Any]) -> Html:
-    """Draw two readings: what was guessed, kept, refused and written.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Draw two readings: what was guessed, kept, refused and written."""
     shown = record["example"][2:4]
     drawing, wide, left = Drawing(350, 236), 54, 64
     for number, one in enumerate(shown):
@@ -73,8 +70,7 @@ def hero(record: Mapping[str, Any]) -> Html:
     return drawing.figure(
         alt=f"Two readings. In the first, all {first['kept']} guesses are kept, and "
         f"one token more is free. In the second, {second['kept']} of "
-        f"{len(second['guesses'])} is kept, the next one is refused and replaced, "
-        "and those after it are dropped.",
+        f"{len(second['guesses'])} is kept, the next one is refused and replaced.",
         caption="Two readings by a small model that read Lewis Carroll (␣: a space). "
         "Green: guesses that are kept. Red: the first that is refused; those after it, "
         "dashed, are dropped. Blue: the token that the model adds.",
@@ -111,35 +107,25 @@ def spaced(token: str) -> str:
 
 
 def bars(q: Float[Tensor, "v"], p: Float[Tensor, "v"], names: Sequence[str]) -> "Html":
-    """Draw what is kept of a draft's distribution, and what makes up the model's.
-
-    Args:
-        q: the draft's probabilities.
-        p: the model's.
-        names: of the tokens.
-    """
+    """Draw what is kept of the draft's ``q``, and what makes up the model's ``p``."""
     kept = torch.minimum(q, p)
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.1), sharey=True)
     parts = (
-        ("the draft guesses: q", q - kept, "refused", "wrong", "//"),
-        ("to be written: p", p - kept, "residual", "this", ""),
+        ("the draft guesses: q", q - kept, "refused", "wrong"),
+        ("to be written: p", p - kept, "residual", "this"),
     )
-    for ax, (title, rest, label, color, hatch) in zip(axes, parts, strict=True):
-        ax.bar(names, kept.tolist(), color=COLOURS["right"], label="kept")
-        style = {"color": COLOURS[color], "alpha": 0.75, "hatch": hatch}
-        ax.bar(names, rest.tolist(), bottom=kept.tolist(), label=label, **style)
-        ax.set_title(title)
-        ax.set_ylim(0, 0.78)
+    for ax, (title, rest, label, color) in zip(axes, parts, strict=True):
+        colors = {"kept": COLOURS["right"], label: (COLOURS[color], 0.75)}
+        sizes = {
+            name: dict(zip(names, values.tolist(), strict=True))
+            for name, values in (("kept", kept), (label, rest))
+        }
+        plot_bars(sizes, ax, colors=colors, title=title, ylim=(0, 0.78))
         ax.legend(loc="upper right")
-    said = [
-        f"{name}: guessed {a:.0%}, kept {b:.0%}, to be written {c:.0%}"
-        for name, a, b, c in zip(
-            names, q.tolist(), kept.tolist(), p.tolist(), strict=True
-        )
-    ]
+    for bar in axes[0].containers[1]:
+        bar.set_hatch("//")
     return show(
         figure,
-        alt="Bars of four tokens for the draft and for the model. " + "; ".join(said),
         caption="Green is the same on both sides. What is refused on the left is as "
         "much, in all, as is still to be made up on the right.",
         title="What is kept, and what has to be made up",
@@ -155,13 +141,7 @@ def chi2(counts: Float[Tensor, "v"], p: Float[Tensor, "v"]) -> float:
 def shares_table(
     ways: Mapping[str, Int[Tensor, "_"]], p: Float[Tensor, "v"], names: Sequence[str]
 ) -> Html:
-    """Show how often each token was written, and χ².
-
-    Args:
-        ways: tokens that were written, by how.
-        p: how often they should be.
-        names: of the tokens.
-    """
+    """Show how often each token was written, and χ²."""
     rows = [("the model, p", *(f"{one:.1%}" for one in p.tolist()), "")]
     for way, tokens in ways.items():
         counts = torch.bincount(tokens, minlength=len(p)).double()
@@ -191,12 +171,7 @@ NAMES = {
 
 
 def drafts_table(shares: Mapping[str, float], record: Mapping[str, Any]) -> Html:
-    """Show how often the guesses of each draft are kept, and what a guess costs.
-
-    Args:
-        shares: acceptance by the name of the draft.
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Show how often the guesses of each draft are kept, and what a guess costs."""
     rows = []
     for name, share in shares.items():
         one = record["drafts"][name]
@@ -217,30 +192,23 @@ SHOWN = ("any token", "pairs, counted", "pairs, averaged", "3 layers")
 
 
 def tokens_figure(record: Mapping[str, Any]) -> Html:
-    """Draw tokens per reading against the number of guesses, with equation 1.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
-    figure, ax = plt.subplots(figsize=(8.6, 4.2))
-    said = []
-    for name in SHOWN:
-        one = record["drafts"][name]
-        t = [0, *(row["guesses"] for row in one["written"])]
-        tokens = [1.0, *(row["tokens"] for row in one["written"])]
-        formula = [expected_tokens(one["acceptance"], n) for n in t]
-        ax.plot(t, formula, "--", color=OTHER)
-        ax.plot(t, tokens, marker="o", color=THIS, label=name)
-        said.append(f"{name} {tokens[-1]:.2f} ({formula[-1]:.2f})")
-    name_lines(ax)
-    ax.set_xlabel("guesses for each reading, t")
-    ax.set_ylabel("tokens per reading")
-    ax.set_xlim(0, t[-1])
-    ax.set_ylim(1, None)
+    """Draw tokens per reading against the number of guesses, with equation 1."""
+    lines = {
+        name: {0: 1.0}
+        | {row["guesses"]: row["tokens"] for row in record["drafts"][name]["written"]}
+        for name in SHOWN
+    }
+    ax = plot_lines(
+        lines, plt.subplots(figsize=(8.6, 4.2))[1], ylim=(1, None), xlim=(0, 8),
+        xlabel="guesses for each reading, t", ylabel="tokens per reading",
+    )  # fmt: skip
+    for name, points in lines.items():
+        acceptance = record["drafts"][name]["acceptance"]
+        formula = [expected_tokens(acceptance, t) for t in points]
+        style = {"color": OTHER, "zorder": 1, "label": f"{name}, equation 1"}
+        ax.plot([*points], formula, "--", **style)
     return show(
-        figure,
-        alt="Tokens per reading rise with the number of guesses and level off. With 8 "
-        f"guesses, measured and by the equation in brackets: {'; '.join(said)}.",
+        ax.figure,
         caption="Blue: measured. Grey and dashed: equation 1 with the mean acceptance. "
         "The model as its own draft, not drawn, gives one token more than it guesses. "
         + tokens_said(record),
@@ -249,22 +217,13 @@ def tokens_figure(record: Mapping[str, Any]) -> Html:
 
 
 def best_theory(one: Mapping[str, Any]) -> tuple[float, int]:
-    """Return the best speed-up by theorem 3.8, and its number of guesses.
-
-    Args:
-        one: of the record's drafts.
-    """
+    """Return the best speed-up by theorem 3.8, and its number of guesses."""
     a, c = one["acceptance"], one["cost"]
     return max((expected_speedup(a, t, c), t) for t in GUESSES)
 
 
 def measured(one: Mapping[str, Any], alone: float) -> tuple[float, float]:
-    """Return the lowest and the highest speed-up, over all numbers of guesses.
-
-    Args:
-        one: of the record's drafts.
-        alone: seconds that the model takes without a draft.
-    """
+    """Return the lowest and the highest speed-up, over all numbers of guesses."""
     speeds = [alone / row["seconds"] for row in one["written"]]
     return min(speeds), max(speeds)
 
@@ -275,11 +234,7 @@ def seconds_alone(record: Mapping[str, Any]) -> float:
 
 
 def speed_table(record: Mapping[str, Any]) -> Html:
-    """Show for each draft the speed-up that the theorem gives, and the measured one.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Show for each draft the speed-up that the theorem gives, and the measured one."""
     alone = seconds_alone(record)
     rows = [
         (
@@ -315,13 +270,7 @@ AT_ONCE, LONG = (1, 2, 3, 4), 40  # guesses that may be chosen; tokens to be wri
 def runs(
     model: GPT, drafts: Mapping[str, nn.Module], prompt: str
 ) -> dict[str, dict[str, list[Reading]]]:
-    """Return the readings of one text for each draft and number of guesses.
-
-    Args:
-        model: of glassllm.
-        drafts: by their names.
-        prompt: that all texts begin with.
-    """
+    """Return the readings of one text for each draft and number of guesses."""
     ids = torch.tensor([encode(prompt)])
     return {
         label: {
@@ -335,13 +284,7 @@ def runs(
 def steps_explorer(
     model: GPT | None, drafts: Mapping[str, nn.Module], shares: Mapping[str, float]
 ) -> Html:
-    """Show speculative decoding step by step: a draft, its guesses, and a reading.
-
-    Args:
-        model: of glassllm, if there.
-        drafts: by their names.
-        shares: acceptance of each draft.
-    """
+    """Show speculative decoding step by step: a draft, its guesses, and a reading."""
     if model is None:
         return missing()
     prompt = "said the"
@@ -392,14 +335,7 @@ def steps_explorer(
 def values_of(
     seen: Sequence[Reading], number: int, kept: float, guesses: int
 ) -> dict[str, Any]:
-    """Return what the explorer has to compute, from the book's own functions.
-
-    Args:
-        seen: readings of a run.
-        number: of the reading, from 1.
-        kept: mean acceptance of the draft.
-        guesses: how many at once.
-    """
+    """Return what the explorer has to compute, from the book's own functions."""
     tokens = [*accumulate(one["kept"] + 1 for one in seen)][number - 1]
     return {
         "tokens": tokens,
@@ -413,11 +349,7 @@ def values_of(
 
 
 def drafts_said(record: Mapping[str, Any]) -> str:
-    """Return in words what averaging gives, and what more texts do.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Return in words what averaging gives, and what more texts do."""
     counted, averaged = (
         [each[name] for each in record["more texts"].values()]
         for name in ("pairs, counted", "pairs, averaged")
@@ -445,11 +377,7 @@ def drafts_said(record: Mapping[str, Any]) -> str:
 
 
 def off(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return by how much the measured tokens differ from equation 1, the most for each.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Return how far the tokens are from equation 1, where it is furthest, by draft."""
     return {
         name: max(
             (
@@ -463,11 +391,7 @@ def off(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def tokens_said(record: Mapping[str, Any]) -> str:
-    """Return in words how well equation 1 fits.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Return in words how well equation 1 fits."""
     worst = ceil(1000 * max(map(abs, off(record).values()))) / 1000
     return (
         "The equation assumes that all guesses are kept with the same probability, "
@@ -478,11 +402,7 @@ def tokens_said(record: Mapping[str, Any]) -> str:
 
 
 def nats_table(record: Mapping[str, Any]) -> Html:
-    """Show how surprising texts are for the model, by how they were written.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Show how surprising texts are for the model, by how they were written."""
     rows = [
         (WAYS[way], f"{one['mean']:.2f} ± {one['error']:.2f}")
         for way, one in record["nats"].items()
@@ -504,11 +424,7 @@ WAYS = {
 
 
 def speed_said(record: Mapping[str, Any]) -> str:
-    """Return in words what the theorem says, and what this computer does.
-
-    Args:
-        record: of ``benchmarks/ch16/drafts.py``.
-    """
+    """Return in words what the theorem says, and what this computer does."""
     theory = {name: best_theory(one)[0] for name, one in record["drafts"].items()}
     times, drafts, seconds = record["milliseconds"], record["drafts"], {}
     alone = sorted(record["seconds alone"])

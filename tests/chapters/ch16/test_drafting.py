@@ -1,8 +1,5 @@
 """ch16/drafting.py: tables, layers, and readings step by step."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -13,8 +10,6 @@ from annotated.data.datasets import DataError
 from annotated.data.glassllm import decode, encode, glass_model
 from annotated.speculative import acceptance, speculative_sample
 
-ROOT = Path(__file__).resolve().parents[3]
-RECORD = json.loads((ROOT / "book" / "results" / "drafts.json").read_text())
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
 V = 4
@@ -85,7 +80,7 @@ def test_averaged_pairs_are_another_table(drafts):
 
 
 def test_drafts_get_better(model, drafts):
-    assert [*drafts] == [*ch16c.NAMES] == [*RECORD["drafts"]]
+    assert [*drafts] == [*ch16c.NAMES]
     others = drafting.texts(model, 4, seed=1)
     shares = [drafting.kept_share(one, model, others) for one in drafts.values()]
     layers = shares[4:]
@@ -104,8 +99,6 @@ def test_what_a_guess_costs(model, drafts):
     one = 128 * (128 + 64 + 64 + 128) + 3 * 128 * 341 + 2 * 128  # weights of a layer
     assert costs[4] == pytest.approx((1024 * 128 + 128 + one) / 852_608)
     assert costs[5] - costs[4] == pytest.approx(one / 852_608)
-    recorded = [one["cost"] for one in RECORD["drafts"].values()]
-    assert costs == pytest.approx(recorded)
 
 
 def test_how_often_a_guess_is_kept():

@@ -1,86 +1,13 @@
-"""ch17/drawings_b.py: figures and tables of the record, and the walk's numbers."""
+"""ch17/drawings_b.py: the walk's numbers, what travels, and what is saved."""
 
 import json
 import math
-from copy import deepcopy
-from pathlib import Path
-from statistics import median
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
-from matplotlib import pyplot
 
 from annotated.chapters.ch17 import drawings_b as ch17b
-
-ROOT = Path(__file__).resolve().parents[3]
-RECORD = json.loads((ROOT / "book" / "results" / "fused_memory.json").read_text())
-PARTS = json.loads((ROOT / "book" / "results" / "attention_parts.json").read_text())
-SIZES = {run["size"]: run for run in RECORD["tiles"]}
-
-
-def soup(html):
-    return BeautifulSoup(html.text, "html.parser")
-
-
-def cells(html):
-    return [
-        [cell.text for cell in row.select("th, td")] for row in soup(html).select("tr")
-    ]
-
-
-def seconds(way, causal):
-    (run,) = (
-        run
-        for run in RECORD["runs"]
-        if (run["way"], run["length"], run["causal"]) == (way, 8192, causal)
-    )
-    return median(run["seconds"])
-
-
-def test_a_run_is_found():
-    run = ch17b.run_of(RECORD, "tiled", 2048, causal=False)
-    assert (run["way"], run["length"], run["causal"]) == ("tiled", 2048, False)
-    assert ch17b.run_of(RECORD, "tiled", 2048)["causal"]
-    assert ch17b.lengths(RECORD) == [1024, 2048, 4096, 8192]
-
-
-def test_memory_is_drawn(monkeypatch):
-    figures = []
-    monkeypatch.setattr(
-        ch17b, "show", lambda figure, **words: figures.append((figure, words))
-    )
-    ch17b.memory_figure(RECORD)
-    ((figure, words),) = figures
-    lines = dict(zip(ch17b.WAYS, figure.axes[0].lines, strict=True))
-    for way in ch17b.WAYS:
-        wanted = [
-            run["MB"] for run in RECORD["runs"] if run["way"] == way and run["causal"]
-        ]
-        assert lines[way].get_ydata().tolist() == wanted
-        assert lines[way].get_label() == f"{way}: {wanted[-1]:,.0f}"
-        assert lines[way].get_xdata().tolist() == [1024, 2048, 4096, 8192]
-    out, fused = (lines[way].get_ydata()[-1] for way in ("written out", "fused"))
-    assert f"{out / fused:.0f} times the fused kernel's memory" in words["title"]
-    assert f"written out {out:,.0f} MB" in words["alt"]
-    assert "without one, it takes 75 times" in words["caption"]
-    pyplot.close("all")
-
-
-def test_a_row_in_blocks():
-    scores, values = torch.tensor([2.0, 8, 4, 1]).log(), torch.arange(4.0)
-    html = ch17b.row_picture(scores, values)
-    assert "sum to 15" in html.text
-    assert "\n2841exp(score)0123valueOne row" in soup(html).text
-    assert len(soup(html).select(".cut")) == 4
-
-
-def test_steps_stand_in_a_table():
-    step = [torch.tensor(x).double() for x in (math.log(8), 0.25, 1.4375, 4)]
-    assert cells(ch17b.steps_table([step]))[1:] == [
-        ["1", "log 8", "0.25", "1.4375", "4"]
-    ]
-
+from tests.shown import soup
 
 # ---- the walk ------------------------------------------------------------------
 
@@ -229,36 +156,18 @@ def test_what_takes_longer():
     assert found == pytest.approx([2 * 384, *(10 * count for count in moved)])
 
 
+def test_what_the_page_says_of_an_a100():
+    products, written_out, tiled = ch17b.pace(8192, 64, 128, ch17b.A100)
+    assert products < tiled < 2 * products and written_out > 6 * products
+    assert ch17b.tile_bytes(64, 128) <= ch17b.A100["bytes"] < ch17b.tile_bytes(64, 256)
+
+
 @pytest.mark.parametrize(
     ("count", "text"),
     [(25e6, "25"), (1.25e9, "1,250"), (6.28e6, "6.3"), (2.4e4, "0.02")],
 )
 def test_bytes_are_said_in_megabytes(count, text):
     assert ch17b.megabytes(count) == text
-
-
-def test_times_stand_in_a_table():
-    rows = cells(ch17b.time_table(RECORD))[1:]
-    for row, way in zip(rows, ch17b.WAYS, strict=True):
-        wanted = [f"{seconds(way, causal):.1f}" for causal in (False, True)]
-        assert row[1:] == wanted
-
-
-def test_what_is_said_is_what_was_recorded():
-    by_size = {size: median(run["seconds"]) for size, run in SIZES.items()}
-    assert ch17b.seconds_by_size(RECORD) == by_size
-    best = min(by_size, key=by_size.get)
-    said = ch17b.ways_said(RECORD)
-    assert f"fastest with tiles of {best}, {by_size[4096] / by_size[best]:.1f}" in said
-    assert "at 4,096 positions" in said
-    all_keys, causal = (
-        seconds("written out", one) / seconds("fused", one) for one in (False, True)
-    )
-    assert f"the kernel is {all_keys:.1f} times as fast" in said
-    assert f"With the causal mask it's about {causal:.0f} times" in said
-    mask = seconds("written out", True) / seconds("written out", False)
-    assert f"written-out attention take {mask:.1f} times as long" in said
-    assert "with 10 fresh matrices of scores instead of 4" in said
 
 
 def test_matrices_of_scores_are_counted():
@@ -270,35 +179,6 @@ def test_matrices_of_scores_are_counted():
         x = torch.ones(2, 3)
         _ = x.view(6), x + 1, x.sum(), x.add_(1)
     assert matrices.made == 2
-
-
-def changed(way, length, **values):
-    record = deepcopy(RECORD)
-    for run in record["runs"]:
-        if run["way"] == way and run["length"] == length:
-            run.update(values)
-    return record
-
-
-def test_another_record_is_refused(capsys):
-    ch17b.check_record(RECORD)
-    assert "✓ from 4,096 to 8,192" in capsys.readouterr().out
-    slow = deepcopy(RECORD)
-    slow["tiles"][0]["seconds"] = [0.1] * 3
-    flat = deepcopy(RECORD)
-    flat["tiles"][-1]["seconds"] = flat["tiles"][5]["seconds"]
-    for record in (
-        changed("written out", 8192, MB=3300.0),
-        changed("written out", 8192, MB=6000.0),
-        changed("tiled", 8192, MB=62.0),
-        changed("fused", 4096, MB=15.0),
-        changed("fused", 8192, seconds=[9.9] * 3),
-        changed("tiled", 8192, seconds=[0.1] * 3),
-        slow,
-        flat,
-    ):
-        with pytest.raises(AssertionError):
-            ch17b.check_record(record)
 
 
 # ---- what the time goes to -----------------------------------------------------
@@ -330,62 +210,6 @@ def test_parts_add_up():
     assert [ch17b.around(found[way]) for way in ch17b.WAYS[:2]] == [10, 11]
 
 
-def test_parts_are_drawn(monkeypatch):
-    figures = []
-    monkeypatch.setattr(
-        ch17b, "show", lambda figure, **words: figures.append((figure, words))
-    )
-    ch17b.parts_figure(simple_parts())
-    ((figure, words),) = figures
-    bars = [(bar.get_x(), bar.get_width()) for bar in figure.axes[0].patches]
-    assert bars[:4] == [(0, 6), (6, 2), (8, 5), (13, 3)]
-    assert bars[8:] == [(0, 6.5)] and not figure.axes[0].patches[8].get_fill()
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts == ["16.0 s", "18.0 s", "6.5 s, not split"]
-    assert "tiled 18.0 s: products 7.0, passes over scores 5.0" in words["alt"]
-    names = figure.axes[0].get_legend_handles_labels()[1]
-    assert names == [*ch17b.PARTS]
-    pyplot.close("all")
-
-
-def test_parts_are_said():
-    said = ch17b.parts_said(simple_parts())
-    assert "only 6.0 of 16.0 s" in said and "gradient, take 2.0 s" in said
-    assert "memory takes 5.0 s" in said and "1.1 GB for all heads" in said
-    assert "the passes take 5.0 s" in said
-    assert "takes 10.0 s written out and 11.0 s in the loop" in said
-    assert "kernel takes 6.5 s in all" in said
-
-
-def test_other_parts_are_refused(capsys):
-    ch17b.check_parts(PARTS)
-    ch17b.check_parts(simple_parts())
-    assert "products 6.0 and 7.0 s, the whole kernel 6.5 s" in capsys.readouterr().out
-    for way, changes in (
-        ("tiled", {"seconds": [9.05], "passes": [2.05], "fresh": [0.0]}),
-        ("written out", {"products": [5.8]}),
-        ("tiled", {"products": [7.3]}),
-        ("written out", {"passes": [3.0]}),
-        ("tiled", {"fresh": [1.6]}),
-        ("tiled", {"passes": [1.5]}),
-        ("fused", {"seconds": [6.7]}),
-        ("fused", {"seconds": [6.2]}),
-    ):
-        record = simple_parts()
-        for run in record["runs"]:
-            if run["way"] == way:
-                run.update(changes)
-        with pytest.raises(AssertionError):
-            ch17b.check_parts(record)
-
-
-@pytest.mark.parametrize("room", [143, 416])
-def test_tiles_of_128_are_the_largest_that_fit(monkeypatch, room):
-    monkeypatch.setitem(ch17b.A100, "bytes", room * 1024)
-    with pytest.raises(AssertionError):
-        ch17b.check_parts(simple_parts())
-
-
 @pytest.fixture(scope="module")
 def saved():
     return ch17b.saved_ways(1024)
@@ -398,9 +222,6 @@ def test_what_is_saved(saved, capsys):
     rows = 4 * 1024 * 4 / 1e6
     assert saved["our loop"] == pytest.approx(4 * state + rows)
     assert saved["is_causal=True"] == pytest.approx(4 * state + rows)
-    html = ch17b.saved_table(saved, 1024)
-    assert cells(html)[1:] == [[name, f"{MB:.1f}"] for name, MB in saved.items()]
-    assert "would be 17 MB" in html.text and "1,024 positions" in html.text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What several pages' tests share: a small trained model, its texts and drafts."""
+"""What tests of 16c share: a small trained model, its texts and drafts."""
 
 import pytest
 
