@@ -49,8 +49,8 @@ ch05.check_learned(learned, x)
 # short, a few are long, and none is longer than 80:
 
 # %%
-from annotated.page.notebook import show_source
 from annotated.chapters.ch05.reading import skewed_lengths
+from annotated.page.notebook import show_source
 
 show_source(skewed_lengths)
 

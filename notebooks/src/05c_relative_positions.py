@@ -38,8 +38,8 @@ ch05.alibi()
 
 
 # %%
-from annotated.page.notebook import show_source
 from annotated.chapters.ch05.distance import ALiBiAttention
+from annotated.page.notebook import show_source
 
 show_source(ALiBiAttention)  # a MultiHeadAttention that adds bias(offset)
 
@@ -148,12 +148,12 @@ def squeezed(factor):
 # %% Table: squeezed, and repaired tags=["hide-input", "remove-stderr"]
 from unittest.mock import patch
 
-from annotated.page.notebook import show_table
 from annotated.chapters.ch05.distance import (
     distance_reader,
     neighbours_named,
     train_distance,
 )
+from annotated.page.notebook import show_table
 
 torch.manual_seed(0)
 table, reader = [], distance_reader("rotary")

@@ -194,9 +194,9 @@ def with_residual(layers, x, memory, mask):
 # %% Train: 300 steps, with any function of the layers tags=["hide-input"]
 from annotated import transformer
 from annotated.batches import batches
+from annotated.chapters.ch06.ladder import LADDER, ladder_vocabularies
 from annotated.masks import padding_mask
 from annotated.recipes.common import one_cycle
-from annotated.chapters.ch06.ladder import LADDER, ladder_vocabularies
 
 
 def train(decode, seed=0, steps=300):
