@@ -156,7 +156,10 @@ def train_reader(
 
 
 def settled(run: Mapping[str, Any], kind: str, start: float | None) -> list[float]:
-    """Return for each seed the step from which all is right; infinity if none is."""
+    """Return the step of each seed from which all is right; infinity if none is.
+
+    Of a recorded ``run``, for readers of a ``kind``, with embeddings of size ``start``.
+    """
     steps = []
     for seed in run["rows"]:
         if (seed["roles"], seed.get("start")) == (kind, start):

@@ -127,7 +127,10 @@ def previous_symbol_loss(
 
 
 def guessing(length: int, count: int = 300) -> float:
-    """Return the share of the commonest other symbol: what order-blind scores."""
+    """Return the share of the commonest other symbol: what order-blind scores.
+
+    The mean over ``count`` random sequences of this ``length``.
+    """
     generator = torch.Generator().manual_seed(0)
     symbols = POSITIONS["symbols"]
     tokens = torch.randint(symbols, (count, length), generator=generator)
@@ -149,7 +152,10 @@ def runs_of(
     spread: float = 0.125,
     steps: int = 300,
 ) -> Runs:
-    """Return the recorded runs of an ``experiment``, "longer" or "rarely"."""
+    """Return the runs of an ``experiment`` of ``record``, "longer" or "rarely".
+
+    ``way``, ``spread`` and ``steps`` are theirs.
+    """
     wanted = (way, spread, steps)
     return [
         run
@@ -159,14 +165,17 @@ def runs_of(
 
 
 def zone(seen: int) -> str:
-    """Return the name of lengths that so many training sequences reached."""
+    """Return the name of lengths that ``seen`` training sequences reached."""
     if seen == 0:
         return "never"
     return "often" if seen >= 1000 else "rarely" if seen <= 100 else "between"
 
 
 def by_zone(runs: Runs, part: str = "ends") -> dict[str, list[float]]:
-    """Return the share of right answers in each zone, a number for each run."""
+    """Return the share of right answers in each zone, a number for each of ``runs``.
+
+    ``part`` is "ends" or "beginnings".
+    """
     table = defaultdict(list)
     for run in runs:
         zones = defaultdict(list)

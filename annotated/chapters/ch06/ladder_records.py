@@ -7,7 +7,10 @@ from typing import Any
 def by_parts(
     ladder: Mapping[str, Any], more: Mapping[str, Any]
 ) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the recorded runs of each model; "10001" has the first and last part."""
+    """Return the runs of each model; "10001" has the first and the last part.
+
+    ``ladder`` and ``more`` are the records ``ladder`` and ``ladder_parts``.
+    """
     rungs = [row["rung"] for row in ladder["rows"] if row["seed"] == 0]
     parts = {rung: ladder["parts"][:i] for i, rung in enumerate(rungs)}
     parts["all but the norm"] = [p for p in ladder["parts"] if p != "norm"]
