@@ -123,13 +123,7 @@ class Control:
 
     Once each word is given with its own letters, and once with those of another word
     of the same length: what a model knows of sounds and lengths alone is the same
-    for both.
-
-    Args:
-        model: what is being trained.
-        loss: as in its training.
-        cutter: of its task.
-        pairs: words with their sounds.
+    for both. The ``pairs`` are words with their sounds.
     """
 
     def __init__(

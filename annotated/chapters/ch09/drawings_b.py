@@ -461,64 +461,40 @@ def tree_explorer(
 def tree_tasks(shown: Mapping[str, Sequence[int]], task: Task) -> list[tuple[str, str]]:
     """Return what to try in the tree of beams, and what comes of it in this run."""
 
-    def spoken(word: str, width: int, alpha: float, stop: str) -> str:
-        found = answer(trees[word][width], width, alpha, stop)[1]
-        return " ".join(task.sounds(found))
+    def spoken(i: int, width: int, alpha: float, stop: str) -> str:
+        source = torch.tensor([task.cutter.source.encode(task.words[i])])
+        steps = grow(continues(task.model, source), width)
+        return " ".join(task.sounds(answer(steps, width, alpha, stop)[1]))
 
-    def marked(word: str, sounds: str) -> str:
-        right = tuple(sounds.split()) in task.answers[task.words.index(word)]
+    def marked(i: int, sounds: str) -> str:
+        right = tuple(sounds.split()) in task.answers[i]
         return f"{sounds} ({'right' if right else 'wrong'})"
 
-    trees = {}
-    for i in (i for several in shown.values() for i in several):
-        source = torch.tensor([task.cutter.source.encode(task.words[i])])
-        after = continues(task.model, source)
-        trees[task.words[i]] = {width: grow(after, width) for width in (1, 2, 3, 4)}
     several = []
-    word = next(iter(trees))
-    greedy = spoken(word, 1, 0.0, "first").split()
-    beam = spoken(word, 3, 0.0, "bound").split()
-    ways = zip([*greedy, "the end"], [*beam, "the end"], strict=False)
+    (i, *_), *_ = shown.values()
+    greedy, beam = spoken(i, 1, 0.0, "first"), spoken(i, 3, 0.0, "bound")
+    ways = zip([*greedy.split(), "the end"], [*beam.split(), "the end"], strict=False)
     parts = [(n, *pair) for n, pair in enumerate(ways, 1) if len(set(pair)) == 2]
     for place, ours, theirs in parts[:1]:
-        several.append(
-            (
-                f"“{word}”, a beam of 1, then of 3",
-                f"they part at sound {place}: {ours} is likelier there, and {theirs} "
-                "begins the likelier answer",
-            )
-        )
+        what = f"“{task.words[i]}”, a beam of 1, then of 3"
+        comes = f"they part at sound {place}: {ours} is likelier there, and {theirs} "
+        several.append((what, comes + "begins the likelier answer"))
     for i in shown.get("penalised", ()):
-        word = task.words[i]
-        none = spoken(word, 4, 0.0, "bound")
-        alpha = next(a for a in ALPHAS if spoken(word, 4, a, "bound") != none)
-        other = spoken(word, 4, alpha, "bound")
-        several.append(
-            (
-                f"“{word}”, a beam of 4, and α",
-                f"{marked(word, none)} with α = 0, and from {alpha:g} on the longer "
-                f"{marked(word, other)}",
-            )
-        )
+        none = spoken(i, 4, 0.0, "bound")
+        alpha = next(a for a in ALPHAS if spoken(i, 4, a, "bound") != none)
+        short, long = marked(i, none), marked(i, spoken(i, 4, alpha, "bound"))
+        comes = f"{short} with α = 0, and from {alpha:g} on the longer {long}"
+        several.append((f"“{task.words[i]}”, a beam of 4, and α", comes))
     for i in shown.get("hasty", ()):
-        word = task.words[i]
-        first, bound = (spoken(word, 4, 1.0, stop) for stop in ("first", "bound"))
-        several.append(
-            (
-                f"“{word}”, a beam of 4 and α = 1, *first* and *bound*",
-                f"*first* stops at {marked(word, first)}, and misses "
-                f"{marked(word, bound)}",
-            )
+        first, bound = (
+            marked(i, spoken(i, 4, 1.0, stop)) for stop in ("first", "bound")
         )
+        what = f"“{task.words[i]}”, a beam of 4 and α = 1, *first* and *bound*"
+        several.append((what, f"*first* stops at {first}, and misses {bound}"))
     for i in shown.get("lost", ()):
-        word = task.words[i]
-        right, wrong = spoken(word, 1, 0.0, "first"), spoken(word, 4, 0.0, "bound")
-        several.append(
-            (
-                f"“{word}”, a beam of 1, then of 4",
-                f"the greedy {right} is right; the likelier {wrong} is wrong",
-            )
-        )
+        right, wrong = spoken(i, 1, 0.0, "first"), spoken(i, 4, 0.0, "bound")
+        comes = f"the greedy {right} is right; the likelier {wrong} is wrong"
+        several.append((f"“{task.words[i]}”, a beam of 1, then of 4", comes))
     return several
 
 
