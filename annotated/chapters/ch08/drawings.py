@@ -614,20 +614,15 @@ def rate_curve(rate_at: Callable[[int], float], steps: int, warmup: int) -> plt.
     return figure
 
 
-def sides_of(runs: Mapping[str, Any]) -> dict[str, list]:
-    """Return the recorded losses of chapter 08's model and of its twin."""
-    twins = grouped(runs["ablations"], "name")["no causal mask",]
-    sides = {"with the mask": runs["main"], "no causal mask": twins}
-    return {name: [row["losses"] for row in rows] for name, rows in sides.items()}
-
-
 def spikes(runs: Mapping[str, Any]) -> Html:
     """Plot all losses of chapter 08's model and of its twin, logarithmically."""
     figure, axes = plt.subplots(1, 2, sharey=True)
-    sides = zip(axes, sides_of(runs).items(), (THIS, OTHER), strict=True)
-    for ax, (name, losses), color in sides:
-        for each, opacity in zip(losses, (1, 0.65, 0.35), strict=True):
-            ax.plot(range(1, len(each) + 1), each, color=color, alpha=opacity, lw=1.3)
+    twins = grouped(runs["ablations"], "name")["no causal mask",]
+    sides = ("with the mask", runs["main"], THIS), ("no causal mask", twins, OTHER)
+    for ax, (name, rows, color) in zip(axes, sides, strict=True):
+        for row, opacity in zip(rows, (1, 0.65, 0.35), strict=True):
+            steps = range(1, len(row["losses"]) + 1)
+            ax.plot(steps, row["losses"], color=color, alpha=opacity, lw=1.3)
         ax.set(yscale="log", xlabel="training step", title=name, ylabel="loss (nats)")
     return show(
         figure,
