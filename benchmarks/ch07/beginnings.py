@@ -70,3 +70,15 @@ def run() -> dict[str, Any]:
             print(name, seed, seen["losses"][-1], seen["differ"][-1], flush=True)
     made = {"steps": STEPS, "every": EVERY}
     return {"config": SMALL, "training": DATE_RUN, **made, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what the page says of runs that recover, and of those that don't."""
+    rows = record["rows"]
+    five, sixty = (
+        [row["losses"] for row in rows if row["beginning"] == f"{number} high steps"]
+        for number in ("five", "sixty")
+    )
+    below = [next(i for i, loss in enumerate(run) if loss < 2) for run in five]
+    assert (EVERY * min(below), EVERY * max(below)) == (65, 125)
+    assert all(min(run[5:]) > 2.2 for run in sixty)

@@ -34,3 +34,24 @@ def run() -> dict[str, Any]:
                 print(row, seen["losses"][-1], seen["differ"][-1], flush=True)
     made = {"steps": STEPS, "every": EVERY}
     return {"config": SMALL, "training": DATE_RUN, **made, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what the page says of runs that get stuck, and of those that don't."""
+    runs: dict[tuple[int, float], list[dict]] = {}
+    for row in record["rows"]:
+        runs.setdefault((row["number"], row["size"]), []).append(row)
+    for row in runs[0, 2.5e-4]:  # within fifteen steps, all get the same vector
+        assert min(row["losses"][5:]) > 2.2 and max(row["differ"][3:]) < 1e-3
+    for row in runs[5, 1e-3]:
+        assert 1.122 < row["losses"][-1] < 1.5
+        assert 5e-3 < min(row["differ"]) < row["differ"][-1] / 5
+    alike = {
+        setting: sum(row["differ"][-1] < 0.01 for row in rows)
+        for setting, rows in runs.items()
+    }
+    stuck = {(1, 1e-3): 2, (5, 2.5e-4): 2, (20, 2.5e-4): 0, (5, 1e-3): 0, (5, 3e-3): 1}
+    assert {setting: alike[setting] for setting in stuck} == stuck
+    for size in SIZES:
+        lost = [alike[number, size] for number in NUMBERS[1:]]
+        assert lost == sorted(lost, reverse=True) and lost[-1] == 0

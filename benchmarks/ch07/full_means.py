@@ -25,3 +25,12 @@ def run() -> dict[str, Any]:
             rows.append({"beginning": name, "seed": seed, "end": end})
             print(rows[-1], flush=True)
     return {"config": DEEP, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    full, small = (
+        [row["end"] for row in record["rows"] if row["beginning"] == beginning]
+        for beginning in BEGINNINGS
+    )
+    assert min(full) > 2.05 and max(small) < 1.95

@@ -12,7 +12,7 @@ Bands, on the mean loss of the last twenty steps, for every seed:
   seed 1).
 """
 
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from annotated.recipes.date_transformer import DATE_RUN, SMALL, train_date_transformer
@@ -50,3 +50,27 @@ def run() -> dict[str, Any]:
         for seed in SEEDS
     ]
     return {"config": SMALL, "training": DATE_RUN, "climb": CLIMB, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what the page says of the cliff, of falling rates and of pre-norm."""
+    ends: dict[tuple[str, str, float], list[float]] = {}
+    for row in record["rows"]:
+        run = row["norm"], row["shape"], row["height"]
+        ends.setdefault(run, []).append(row["end"])
+    constant, warm, falls = (
+        [ends["post", shape, height] for height in HEIGHTS]
+        for shape in ("constant", "climbing, then constant", "climbing, then falling")
+    )
+    for seed in range(3):
+        assert min(e[seed] for e in warm) < min(e[seed] for e in constant)
+    line = 2.274  # what knowing the frequencies of symbols costs
+    assert sum(abs(end - line) < 0.02 for end in constant[3]) == 1
+    assert sum(end > line - 0.1 for end in ends["post", "falling", 1e-2]) == 2
+    assert max(falls[3]) < 0.5
+    middle, spread = map(median, falls), [max(seeds) - min(seeds) for seeds in falls]
+    *_, three, ten, thirty = middle
+    assert abs(three - ten) < 0.01 and thirty > 1 and spread[3] > 1.5 * spread[2]
+    best = [min(map(median, way)) for way in (warm, falls)]
+    assert best[1] in (three, ten) and abs(best[0] - best[1]) < 0.05
+    assert median(ends["pre", "constant", 1e-2]) < 1

@@ -15,6 +15,8 @@ because the second one was moved after a run with 0 to 2:
 from statistics import mean
 from typing import Any
 
+import torch
+
 from annotated.recipes.rates import CLIMB, DEEP, RATE_SHAPES, train_deep
 
 SEEDS = (3, 4, 5)
@@ -45,3 +47,17 @@ def run() -> dict[str, Any]:
             for seed in SEEDS
         ],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands: with every seed, and as many heights as there are."""
+    ends = {
+        shape: torch.tensor(
+            [row["end"] for row in record["rows"] if row["shape"] == shape]
+        ).view(len(HEIGHTS), len(SEEDS))
+        for shape in RATE_SHAPES
+    }
+    cold, warm = ends["constant"], ends["climbing, then constant"]
+    assert cold[3].min() > 1.7 and ends["falling"][3].min() > 1.7
+    assert ends["climbing, then falling"][3].max() < 1.2
+    assert (warm[2] < cold[2]).all() and (warm.amin(0) < cold.amin(0)).all()

@@ -164,3 +164,22 @@ def run() -> dict[str, Any]:
             for row in source_setting(PEAK_WARMUP, SOURCE_STEPS[:1], factor)
         ],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the page says of each part."""
+    assert (record["config"], record["recipe"]) == (COPY, COPY_TRAINING)
+    bounds = {
+        **dict.fromkeys(("as it is", "no norm", "no network"), (990, 1000)),
+        **dict.fromkeys(("one head", "no warm-up", "whole recipe"), (990, 1000)),
+        **dict.fromkeys(("no residual", "decay as 1/√n"), (950, 1000)),
+        **{"no positions": (0, 10), "no causal mask": (0, 200)},
+    }
+    deep = {"no residual": (0, 100), "no norm": (0, 500), "no warm-up": (900, 1000)}
+    deep |= dict.fromkeys(("as it is", "no network"), (950, 1000))
+    for row in record["rows"]:
+        low, high = (bounds if row["layers"] == 1 else deep)[row["name"]]
+        assert low <= row["exact"][0] <= high, row["name"]
+        if (row["name"], row["layers"]) == ("no norm", 4):
+            assert "gradient norm inf" in row["stopped"]
+    assert max(row["exact"] for row in record["peaks"]) <= 20

@@ -19,3 +19,11 @@ def run() -> dict[str, Any]:
         one(name, seed, **ONE_LAYER[name], layers=4) for name in NAMES for seed in SEEDS
     ]
     return {"rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    bounds = dict(zip(NAMES, ((950, 1000), (0, 10), (0, 200)), strict=True))
+    for row in record["rows"]:
+        low, high = bounds[row["name"]]
+        assert low <= row["exact"][0] <= high, row["name"]

@@ -46,3 +46,21 @@ def run() -> dict[str, Any]:
     result = {"config": COPY, "recipe": recipe, "count": COUNT, "rows": rows}
     result |= {"longer": longer(), "longer_steps": LONGER["steps"]}
     return result | {"longer_earlier": EARLIER}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    copies: dict[tuple[str, int, float], list[int]] = {}
+    for row in record["rows"]:
+        run = row["norm"], row["layers"], row["rate"]
+        copies.setdefault(run, []).append(row["exact"][0])
+    for rate in RATES:
+        post = copies.pop(("post", 4, rate))
+        longer = [r["exact"][0] for r in record["longer"] if r["rate"] == rate]
+        for better in (copies["pre", 4, rate], longer):
+            assert all(a < b for a, b in zip(post, better, strict=True)), rate
+        if rate == max(RATES):
+            assert max(post) <= 700
+        else:
+            assert min(longer) >= 950
+    assert min(map(min, copies.values())) >= 950

@@ -65,3 +65,10 @@ def run() -> dict[str, Any]:
         for f in (1.0, 0.5, 0.25)
     ]
     return {"rows": rows, "seed": LEAPS, "leap": leap + 1, "back": BACK, "again": again}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and that half the rate keeps calm, too."""
+    assert min(row["exact"][0] for row in record["rows"]) >= 990
+    whole, *lower = (max(run["losses"]) for run in record["again"])
+    assert whole > 0.3 and max(lower) < 0.05

@@ -273,3 +273,45 @@ def run() -> dict[str, Any]:
             for row in source_setting(warmup, SOURCE_STEPS[:1])
         ],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the pages say of starts and of ends."""
+    for row in record["main"]:
+        assert row["exact"] == [COUNT, COUNT]
+        first, padding, *others = (
+            row["start"][str(start)]["exact"]
+            for start in (COPY_START, 0, *range(2, 11))
+        )
+        assert first >= 0.995 and padding < 0.1
+        assert 0.09 < min(others) and max(others) < 0.95
+    ablated = {"one head": (990, 1000), "no positions": (0, 10)}
+    ablated |= {"no causal mask": (0, 100), "rate never falls": (0, 1000)}
+    for row in record["ablations"]:
+        low, high = ablated[row["name"]]
+        assert low <= min(row["exact"]) and max(row["exact"]) <= high, row["name"]
+    ways: dict[str, list[dict]] = {"only 10": record["main"]}
+    for row in record["lengths"]:
+        ways.setdefault(row["name"], []).append(row)
+    share = {
+        (name, int(n)): [row["lengths"][n]["exact"] for row in rows]
+        for name, rows in ways.items()
+        for n in rows[0]["lengths"]
+    }
+    for n in (11, 12):  # an end symbol makes these worse
+        assert max(share["mixed, end", n]) < min(share["mixed", n])
+    for name in ways:
+        shifted = "shifted" in name
+        least = min(min(share[name, n]) for n in (4, 7, 9, 10))
+        assert least >= (0.95 if shifted else 0.97), name
+        assert min(share[name, 16]) >= 0.8 if shifted else max(share[name, 16]) <= 0.1
+    for row in ways["mixed, end"]:  # at positions that are new, it ends too soon
+        ends = row["ends"].items()
+        assert sum(times for n, times in ends if n != "None" and int(n) < 15) > 800
+    for row in record["source"]:
+        if row["steps"] == 200:
+            assert row["exact"] == 0 and 1.0 < row["test_loss"] < 1.25
+            assert row["symbols_told"] < 0.6
+        elif row["steps"] == 800:
+            assert row["exact"] >= 500
+    assert max(row["exact"] for row in record["shorter"]) <= 20

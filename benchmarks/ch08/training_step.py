@@ -174,3 +174,9 @@ def run() -> dict[str, Any]:
     }
     print(result)
     return result
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's band, and that the losses are the same."""
+    assert record["ratios"]["pre"]["ratio"] >= 0.95
+    assert record["loss_difference"] < 1e-6

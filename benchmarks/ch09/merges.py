@@ -17,6 +17,7 @@ of the pieces, since a third of the letters have fewer.
 
 import time
 from collections import Counter
+from statistics import mean
 from typing import Any
 
 import torch
@@ -139,3 +140,19 @@ def run() -> dict[str, Any]:
     recipe = RECIPE._asdict() | {"steps": "of each row", "merges": "of each row"}
     rows = [row_of(kind) for kind in STEPS]
     return {"recipe": recipe, "seeds": SEEDS, "rows": rows, "rule": with_enough()}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the page says of the rule."""
+    bleu = {row["kind"]: row["bleu"] for row in record["rows"]}
+    means = {kind: mean(scores) for kind, scores in bleu.items()}
+    best = max(means.values())
+    below = {"letters": 5, 200: 1, 1000: 0, 4000: 0, 8000: 0.5, "words": 1}
+    assert all(best - means[kind] >= least for kind, least in below.items())
+    # the page: seeds can't decide between these
+    assert min(bleu[4000]) < max(bleu[1000]) and min(bleu[1000]) < max(bleu[4000])
+    assert max(max(scores) - min(scores) for scores in bleu.values()) < 2.7
+    rule = {row["merges"]: row["enough"] for row in record["rule"]}
+    assert max(rule, key=rule.get) == 400 and rule[400] < 0.95
+    (late,) = (row["enough"] for row in record["rows"] if row["kind"] == 4000)
+    assert 0.3 < late < 0.36  # "only a third"

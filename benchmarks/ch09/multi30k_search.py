@@ -251,3 +251,23 @@ def run() -> Mapping[str, Any]:
     facts |= {"signature": signature, "alone": ALONE, "rows": ROWS}
     facts |= {"trees": trees(test)}
     return facts | {"beams": by_beam(test), "stops": by_stop(test)}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what the page says of wide beams, and of ways to stop."""
+    rows = {(row["alpha"], row["beam"]): row for row in record["beams"]}
+    greedy, widest = rows[0.0, 1], rows[0.0, 100]
+    for alpha in (0.0, 0.6, 1.0):
+        gains = [rows[alpha, k]["bleu"] - greedy["bleu"] for k in (2, 4, 5)]
+        assert max(gains) < 1
+    assert widest["bleu"] < greedy["bleu"] / 2 and widest["search_errors"] == 0
+    assert 0.3 < widest["empty"] < 0.36 and 0.6 < greedy["empty_likelier"] < 0.7
+    assert 0.14 < widest["empty_likelier"] < 0.19  # "for a sixth"
+    assert abs(rows[1.0, 100]["bleu"] - greedy["bleu"]) < 1  # "no width does harm"
+    slower = [rows[0.0, k]["seconds"] / greedy["seconds"] for k in (4, 100)]
+    assert 1.5 < slower[0] < 2.5 and 25 < slower[1] < 36
+    stops = {(row["alpha"], row["stop"]): row for row in record["stops"]}
+    for alpha in (0.0, 0.6, 1.0):
+        bound, never = stops[alpha, "bound"], stops[alpha, "never"]
+        assert bound["missed"] == 0 and bound["steps"] < 0.6 * never["steps"]
+    assert stops[0.0, "bound"]["steps"] < stops[0.0, "first"]["steps"]

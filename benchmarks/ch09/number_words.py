@@ -116,3 +116,20 @@ def run() -> dict[str, Any]:
         "rows": [row for seed in SEEDS for row in one(seed)],
         "left out": [without(kind, seed) for kind in LEFT_OUT for seed in SEEDS],
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the page says of numbers left out."""
+    ours = [row for row in record["rows"] if row["name"] == "ours"]
+    assert min(row["exact"] for row in ours) >= 0.99
+    assert max(row["cpu_seconds"] for row in ours) < 15
+    assert abs(record["rows"][1]["exact"] - ours[0]["exact"]) <= 0.01
+    seventies, six = (
+        [row for row in record["left out"] if row["left out"] == kind]
+        for kind in LEFT_OUT
+    )
+    assert max(row["exact"] for row in seventies) < 0.9
+    assert all(row["exact"] == 0 for row in six)  # the page: none of them
+    slips = [slip for row in seventies for slip in row["wrong"]]
+    of_72 = [slip["written"] for slip in slips if slip["number"] // 1000 == 72]
+    assert of_72 and all(one.startswith("soixante-deux mille") for one in of_72)

@@ -9,6 +9,7 @@ wrong. The mean over the seeds is at most 0.5 % of phonemes and 1.5 % of words a
 PyTorch's, which is the same function of other weights at the beginning.
 """
 
+from statistics import mean
 from typing import Any
 
 import torch
@@ -63,3 +64,17 @@ def run() -> dict[str, Any]:
     recipe = TRANSLATION_RECIPES["spelling"]
     facts = {"recipe": recipe._asdict(), "tested": TESTED}
     return facts | {"rows": [row for seed in SEEDS for row in one(seed)]}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands."""
+    for kind, least, most, room in (
+        ("phonemes", 0.09, 0.115, 0.005),
+        ("words", 0.37, 0.43, 0.015),
+    ):
+        ours, theirs = (
+            [row[kind] for row in record["rows"] if row["name"] == name]
+            for name in ("ours", "nn.Transformer")
+        )
+        assert least <= min(ours) and max(ours) <= most
+        assert mean(ours) <= mean(theirs) + room

@@ -11,6 +11,7 @@ the page can show what the model believes.
 """
 
 import copy
+from statistics import mean
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ from annotated.recipes.translation import (
     train_translation,
     translation_model,
 )
-from benchmarks.record import ROOT
+from benchmarks.record import ROOT, read
 
 NAME, SEED, TESTED = "spelling, page", 0, 2000
 WEIGHTS = ROOT / "_build" / "spelling_page.pt"
@@ -69,3 +70,15 @@ def run() -> dict[str, Any]:
         "tested": TESTED,
         "rows": rows,
     }
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check this record's bands, and what the page says of the smaller model."""
+    full, eight = (row for row in record["rows"] if row["beam"] == 1)
+    small = [row for row in read("spelling")["rows"] if row["name"] == "ours"]
+    for kind, most in (("phonemes", 0.082), ("words", 0.33)):
+        assert eight[kind] <= most and abs(full[kind] - eight[kind]) <= 0.003
+        ours = mean(row[kind] for row in small)
+        assert ours / 2 < eight[kind] < ours
+    # the page: it learned several times as long
+    assert record["cpu_seconds"] > 4 * max(row["cpu_seconds"] for row in small)

@@ -41,11 +41,7 @@ ch07.cliff(sweep)
 # 3. And are *larger* small steps always better? <!-- given: 0.001, 0.00025 -->
 
 # %% Try it: which small steps save a run? tags=["hide-input", "remove-stdout"]
-grid, rescued = recorded("first_steps"), recorded("beginnings")
-ch07.first_steps(grid)
-
-# %% Recorded: what these runs do, and how they recover tags=["hide-input", "proof"]
-ch07.check_first_steps(grid, rescued)
+ch07.first_steps(recorded("first_steps"))
 
 # %% Measured: how much gradient reaches the encoder tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
@@ -148,10 +144,6 @@ ch07.schedules(sweep, recorded("mean_rates"))
 # <!-- recorded rates: 0.15 = max(row["end"] for row in record["rows"] if (row["norm"], row["shape"], row["height"]) == ("pre", "climbing, then falling", 0.01)) -->
 #
 # </details>
-
-# %% Recorded: what the sweep says, seed by seed tags=["hide-input", "proof"]
-ch07.check_sweep(sweep)
-ch07.check_mean_rates(sweep, recorded("mean_rates"))
 
 # %% [markdown]
 # ## 7.2 The schedule: linear up, inverse square root down
@@ -609,11 +601,7 @@ print("✓ the mean over many draws is x; in evaluation dropout does nothing")
 # much better on new ones. Below is label smoothing, too, alone and on top. <!-- given: 0.1 -->
 
 # %% Figure: dropout and smoothing, where the runs end tags=["hide-input", "remove-stdout"]
-few = recorded("regularisation")
-ch07.few_dates_ends(few)
-
-# %% Recorded: what these runs do, with every seed tags=["hide-input", "proof"]
-ch07.check_few_dates(few)
+ch07.few_dates_ends(recorded("regularisation"))
 
 # %% [markdown]
 # Dropout of 0.3 is too much for this small model in 500 steps: it costs a lot even on the dates

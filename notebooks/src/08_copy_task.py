@@ -786,9 +786,6 @@ print(f"measured: {copies[0]} of 1000 exact, the twin {copies[1]}")
 deep = recorded("copy_deep")["rows"]
 ch08.parts_worth([*parts["rows"], *deep])
 
-# %% Proof: what the page says of each part tags=["hide-input", "proof"]
-ch08.check_parts(parts, deep)
-
 # %% [markdown]
 # - **Without positions it copies nothing.** The encoder sees a bag of letters, so the model can't
 #   know their order. **Without a causal mask** it copies next to nothing, as in 8.4. (That's because

@@ -78,9 +78,6 @@ show_source(Shifted)
 # %% Table: four ways to train tags=["hide-input"]
 ch08.lengths_table(ways)
 
-# %% Proof: four ways to train tags=["hide-input", "proof"]
-ch08.check_lengths(ways)
-
 # %% [markdown]
 # - **Mixed lengths** change little by themselves. Shorter sequences were copied before;
 #   longer ones still fail.

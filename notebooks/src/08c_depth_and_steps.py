@@ -34,9 +34,6 @@ ch08.depths(deep["rows"])
 # %% Table: twice the steps tags=["hide-input"]
 ch08.longer_table(deep)
 
-# %% Proof: depth, order and rate tags=["hide-input", "proof"]
-ch08.check_depths(deep)
-
 # %% [markdown]
 # It was only slow. At the low rate it copies as well as pre-norm, given twice the time; at
 # the high one it depends on the seed. (With four layers, that is. How the gap grows with depth, and why, is in
@@ -126,9 +123,6 @@ ch08.warmups_table(runs["shorter"], parts["peaks"])
 
 # %% Figure: all losses tags=["hide-input", "remove-stdout"]
 ch08.spikes(runs)
-
-# %% Proof: how high, and what half the rate does tags=["hide-input", "proof", "remove-stdout"]
-ch08.check_spikes(runs, recorded("copy_parts"))
 
 # %% [markdown]
 # In one run on each side the loss climbs from below a hundredth to about 1 and comes down

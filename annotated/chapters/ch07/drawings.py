@@ -21,7 +21,7 @@ from annotated.batches import batches as sorted_batches
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
 from annotated.page.records import grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.common import paper_adam
@@ -144,34 +144,6 @@ def on_line(rows: Sequence[Mapping[str, Any]]) -> int:
     return sum(row["losses"][-1] > floors()[0] - NEAR for row in rows)
 
 
-def check_first_steps(grid: dict, rescued: dict) -> None:
-    """Hold the page to what it says of recorded first steps."""
-    runs, (by_frequency, by_position) = grouped(grid["rows"], *SMALL_STEPS), floors()
-    assert abs(by_frequency - 2.274) < 5e-4 and abs(by_position - 1.122) < 5e-3
-    for row in runs[0, 2.5e-4]:
-        assert min(row["losses"][5:]) > 2.2 and max(row["differ"][3:]) < 1e-3
-    for row in runs[5, 1e-3]:
-        assert by_position < row["losses"][-1] < 1.5
-        assert 5e-3 < min(row["differ"]) < row["differ"][-1] / 5
-    stuck = {(1, 1e-3): 2, (5, 2.5e-4): 2, (20, 2.5e-4): 0, (5, 1e-3): 0, (5, 3e-3): 1}
-    for setting, number in stuck.items():
-        assert alike(runs[setting]) == number, f"{setting}: {alike(runs[setting])}"
-    for size in SMALL_STEPS["size"]:
-        lost = [alike(runs[number, size]) for number in SMALL_STEPS["number"][1:]]
-        assert lost == sorted(lost, reverse=True) and lost[-1] == 0
-    late = []
-    for row in rescued["rows"]:
-        if row["beginning"] == "five high steps":
-            low = next(i for i, loss in enumerate(row["losses"]) if loss < 2)
-            late.append(rescued["every"] * low)
-        if row["beginning"] == "sixty high steps":
-            assert min(row["losses"][5:]) > 2.2
-    print(
-        f"recorded: after five high steps, low ones bring the loss below 2 nats in "
-        f"{min(late)} to {max(late)} steps; after sixty, in none of a hundred"
-    )
-
-
 def schedules(sweep: dict, lower: dict) -> Html:
     """Show where schedules end at 0.01, and each at its best rate."""
     found, as_low = ends(sweep), [r["end"] for r in lower["rows"] if r["as"] == 1e-2]
@@ -201,47 +173,6 @@ def schedules(sweep: dict, lower: dict) -> Html:
         ["schedule", "at 0.01", "at its best rate"],
         [*rows, (name, said(as_low), "")],
         caption="Loss after 300 steps: the median of three seeds, and their range.",
-    )
-
-
-def check_sweep(sweep: dict) -> None:
-    """Hold the page to what it says of the recorded sweep."""
-    post, pre = ends(sweep), ends(sweep, "pre")
-    heights = sorted({height for _, height in post})
-    table = {s: [post[s, h] for h in heights] for s in SCHEDULES.values()}
-    constant, warm, both = table.values()
-    for seed in range(3):
-        assert min(e[seed] for e in warm) < min(e[seed] for e in constant)
-    high = post["constant", 1e-2]
-    assert sum(abs(end - floors()[0]) < 0.02 for end in high) == 1
-    middle = [median(seeds) for seeds in both]
-    spread = [max(seeds) - min(seeds) for seeds in both]
-    three, ten, thirty = (heights.index(rate) for rate in (3e-3, 1e-2, 3e-2))
-    assert abs(middle[three] - middle[ten]) < 0.01 and middle[thirty] > 1
-    assert min(middle) in (middle[three], middle[ten])
-    assert spread[ten] > 1.5 * spread[three]
-    assert median(pre["constant", 1e-2]) < 1
-    print(
-        f"recorded, three seeds at 0.01: {min(high):.2f} to {max(high):.2f} without "
-        f"warm-up, {min(both[ten]):.2f} to {max(both[ten]):.2f} with warm-up and decay"
-    )
-
-
-def check_mean_rates(sweep: dict, lower: dict) -> None:
-    """Hold the page to what it says of the fall, alone and against a lower rate."""
-    found, (overall, _) = ends(sweep), floors()
-    alone, falls = found["falling", 1e-2], found["climbing, then falling", 1e-2]
-    as_low = [row["end"] for row in lower["rows"] if row["as"] == 1e-2]
-    assert sum(end > overall - NEAR for end in alone) == 2
-    assert abs(median(as_low) - median(falls)) < 0.1
-    best = [
-        min(median(e) for (s, _), e in found.items() if s == shape)
-        for shape in ("climbing, then constant", "climbing, then falling")
-    ]
-    assert abs(best[0] - best[1]) < 0.05
-    print(
-        f"recorded: at the same mean rate {median(as_low):.2f} without the fall and "
-        f"{median(falls):.2f} with it"
     )
 
 
@@ -299,21 +230,19 @@ def check_shift() -> None:
 def losses_and_norms(losses: Sequence[float], norms: Sequence[float]) -> Html:
     """Plot the loss and the gradient's norm, step by step."""
     figure, (ax, below) = plt.subplots(1, 2, figsize=(8.6, 2.8))
-    steps = range(1, len(losses) + 1)
-    for one, values in ((ax, losses), (below, norms)):
-        one.plot(steps, values, color=THIS)
-    ax.axhline(log(14), color=OTHER, lw=1, label="ln 14")
-    below.axhline(1, color=OTHER, lw=1, label="clipped to this")
-    ax.text(len(losses), log(14), "ln 14", color=OTHER, ha="right", va="bottom")
-    below.text(len(losses), 1, "clipped to 1", color=OTHER, ha="right", va="top")
-    ax.set(ylabel="loss (nats)", xlabel="training step", ylim=(0, None))
-    below.set(ylabel="norm of the gradient", xlabel="training step", ylim=(0, None))
+    axes = {"xlabel": "training step", "ylim": (0, None)}
+    plot_lines({"loss": dict(enumerate(losses, 1))}, ax, ylabel="loss (nats)", **axes)
+    norm = {"norm": dict(enumerate(norms, 1))}
+    plot_lines(norm, below, ylabel="norm of the gradient", **axes)
+    for one, level, name, side in (
+        (ax, log(14), "ln 14", "bottom"),
+        (below, 1, "clipped to 1", "top"),
+    ):
+        one.axhline(level, color=OTHER, lw=1)
+        one.text(len(losses), level, name, color=OTHER, ha="right", va=side)
     return show(
         figure,
         title="The loss falls, and nearly every gradient is shortened",
-        alt=f"Two curves over {len(losses)} steps. The loss falls from {losses[0]:.2f} "
-        f"to {losses[-1]:.2f} nats. The norm of the gradient goes from {norms[0]:.1f} "
-        f"to {norms[-1]:.1f}, nearly always above 1.",
         caption="Left: the loss of each batch. Right: the gradient's norm before "
         "clipping (7.7).",
     )
@@ -626,19 +555,21 @@ def memorised() -> list[tuple[int, float, float]]:
 
 def seen_and_new(rows: Sequence[tuple[int, float, float]]) -> Html:
     """Plot the loss on dates that a run sees again and again, and on new ones."""
-    figure, ax = plt.subplots(figsize=(8.6, 2.8))
-    steps, *losses = zip(*rows, strict=True)
-    for values, name, colour in zip(
-        losses, ("dates it has seen", "new dates"), (OTHER, THIS), strict=True
-    ):
-        ax.plot(steps, values, color=colour, label=name)
-    ax.set(xlabel="training step", ylabel="loss (nats)", ylim=(0, 1.5), xlim=(40, 320))
-    name_lines(ax)
+    ax = plot_lines(
+        {
+            "dates it has seen": {step: seen for step, seen, _ in rows},
+            "new dates": {step: new for step, _, new in rows},
+        },
+        plt.subplots(figsize=(8.6, 2.8))[1],
+        colors={"dates it has seen": OTHER},
+        xlabel="training step",
+        ylabel="loss (nats)",
+        ylim=(0, 1.5),
+        xlim=(40, 320),
+    )
     return show(
-        figure,
+        ax.figure,
         title="Only the dates that it has seen go on getting better",
-        alt="Loss on seen and on new dates. At first both fall together; in the end it "
-        f"is {losses[0][-1]:.2f} on seen dates and {losses[1][-1]:.2f} on new ones.",
         # exact: 20 = 320 / 16
         caption="Trained here, one seed, without dropout: each of 1000 dates 20 times.",
     )
@@ -698,29 +629,6 @@ def ending(few: dict, at: tuple[float, float], part: str, name: str) -> list[flo
     """Return a recorded quantity at a dropout and a smoothing, for each seed."""
     rows = few["rows"]
     return [r[part][name] for r in rows if (r["dropout"], r["smoothing"]) == at]
-
-
-def check_few_dates(few: dict) -> None:
-    """Hold the page to what it says of models that saw a thousand dates."""
-
-    def values(at: tuple[float, float], part: str, name: str) -> Tensor:
-        return torch.tensor(ending(few, at, part, name))
-
-    loss, exact, right, sure = (
-        {at: values(at, "unseen", name) for at in TRIED}
-        for name in ("loss", "exact", "right", "confidence")
-    )
-    plain, dropped, much, alone, both = TRIED
-    assert (loss[dropped] < loss[plain] / 2).all()
-    assert (values(much, "seen", "loss") > 0.3).all()
-    assert (loss[both] > loss[dropped]).all() and (exact[both] > exact[dropped]).all()
-    assert (sure[plain] > right[plain] + 0.05).all()
-    assert (sure[both] < right[both] - 0.04).all()
-    assert loss[alone].max() < loss[plain].min()
-    print(
-        "✓ with every seed: dropout halves the loss on new dates, and smoothing on top "
-        "raises both that loss and the share right"
-    )
 
 
 # ---- clipping ------------------------------------------------------------------------

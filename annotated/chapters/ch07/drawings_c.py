@@ -10,7 +10,7 @@ from annotated.chapters.ch07.drawings import SYMBOLS
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
 from annotated.page.svg import COLOURS
 from annotated.training import LabelSmoothing
 
@@ -121,26 +121,23 @@ def reliability_diagram(bins: Mapping[tuple, Sequence], seeds: Sequence[int]) ->
     """Plot the share right against confidence, where examples repeat and are fresh."""
     figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
     titles = {"repeated": "200 examples, repeated", "fresh": "fresh examples"}
-    looks = {0.0: (OTHER, 1.0), 0.1: (THIS, 0.5), 0.2: (THIS, 1.0)}
+    looks = {0.0: OTHER, 0.1: (THIS, 0.5), 0.2: THIS}
     for ax, (world, title) in zip(axes, titles.items(), strict=True):
-        ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1)
-        for epsilon, (colour, alpha) in looks.items():
+        lines, colors = {}, {}
+        for epsilon, colour in looks.items():
             for seed in seeds:
-                points = [b[:2] for b in bins[world, epsilon, seed] if b[2] > 0.01]
-                label = "_" if seed else f"ε = {epsilon:g}"
-                x, y = zip(*points, strict=True)
-                ax.plot(x, y, ".-", color=colour, alpha=alpha, lw=1.5, label=label)
-        ax.set(title=title, xlabel="confidence", xlim=(0.1, 1.02), ylim=(0.1, 1.02))
-        name_lines(ax)
+                label = f"_{epsilon} {seed}" if seed else f"ε = {epsilon:g}"
+                points = bins[world, epsilon, seed]
+                lines[label] = {sure: right for sure, right, n in points if n > 0.01}
+                colors[label] = colour
+        limits = {"xlim": (0.1, 1.02), "ylim": (0.1, 1.02)}
+        plot_lines(lines, ax, colors=colors, title=title, xlabel="confidence", **limits)
+        plt.setp(ax.lines, marker=".", lw=1.5)
+        ax.plot([0, 1], [0, 1], color=COLOURS["muted"], lw=1)
     axes[1].text(0.72, 0.58, "honest", color=COLOURS["muted"])  # below the diagonal
     return show(
         figure,
         title="Smoothing corrects a model that memorised, and spoils an honest one",
-        alt="Share right against confidence, three smoothings with three seeds each. "
-        "Left, 200 examples repeated: without smoothing the curve runs far below the "
-        "diagonal, overconfident; with smoothing it comes close to it. Right, fresh "
-        "examples: without smoothing it follows the diagonal; with smoothing it lies "
-        "above, underconfident.",
         caption="Upwards: the share right. On the diagonal, confidence is honest. "
         "Below it the model is overconfident, above it underconfident.",
     )

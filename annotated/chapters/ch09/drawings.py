@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from importlib.util import find_spec
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ from annotated.page.frames import Choice, Html, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_model
 from annotated.page.pictures import Matrix, chain, number
-from annotated.page.plots import THIS, attention_heatmap
+from annotated.page.plots import THIS, attention_heatmap, plot_bars, plot_lines
 from annotated.page.records import dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.translation import Cutter, Translations
@@ -33,6 +34,7 @@ from annotated.transformer import Transformer
 Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
 WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
 MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
+KINDS = ["phonemes", "words"]  # of errors
 SEARCHES = ["greedy", "beam of 4"]
 LETTERS = 40  # at most, of a word that is typed
 VOWELS = set("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
@@ -51,7 +53,7 @@ def six_sounds() -> Html:
     """Draw six words with one ending in common, and what that sounds like."""
     words = {"dough": 1, "through": 1, "plough": 1}
     words |= {"tough": 2, "cough": 2, "hiccough": 2}
-    drawing, said = Drawing(350, 27 * len(words) + 8), []
+    drawing = Drawing(350, 27 * len(words) + 8)
     for i, (word, last) in enumerate(words.items()):
         y, sounds = 22 + 27 * i, pronunciations()[word][0]
         drawing.frame(110, y - 16, 40, 22, shade=0.25, color="key")
@@ -121,13 +123,7 @@ class Control:
 
     Once each word is given with its own letters, and once with those of another word
     of the same length: what a model knows of sounds and lengths alone is the same
-    for both.
-
-    Args:
-        model: what is being trained.
-        loss: as in its training.
-        cutter: of its task.
-        pairs: words with their sounds.
+    for both. The ``pairs`` are words with their sounds.
     """
 
     def __init__(
@@ -162,28 +158,27 @@ def curve(
     history: Sequence[Mapping[str, float]], control: Control, levels: Mapping
 ) -> Html:
     """Plot the losses of a training run, its control, and levels to compare with."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    steps = [one["step"] for one in control.history]
-    last, losses = len(history), [one["loss"] for one in history]
+    last, other = len(history), COLOURS["muted"]
+    ax = plot_lines(
+        {
+            f"{whose} letters": {one["step"]: one[whose] for one in control.history}
+            for whose in ("own", "other")
+        },
+        colors={"other letters": other},
+        xlabel="training step",
+        ylabel="nats per symbol",
+        xscale="log",
+        xlim=(1, last),
+        ylim=(0, 1.1 * max(one["other"] for one in control.history)),
+    )
+    losses = [one["loss"] for one in history]
     ax.plot(range(1, last + 1), losses, color=THIS, alpha=0.25, linewidth=1)
-    own, other = ([one[name] for one in control.history] for name in ("own", "other"))
-    ax.plot(steps, own, color=THIS)
-    ax.plot(steps, other, color=COLOURS["muted"])
-    ax.text(last, own[-1] + 0.5, "new words", ha="right", color=THIS)
-    label = {"ha": "right", "va": "top", "color": COLOURS["muted"]}
-    ax.text(last, other[-1] - 1.7, "with another word's letters", **label)
     for name, level in levels.items():
-        ax.axhline(level, color=COLOURS["muted"], linewidth=1, linestyle=":")
-        ax.text(1, level - 0.4, name, color=COLOURS["muted"])
-    ax.set(xlabel="training step", ylabel="nats per symbol", xscale="log")
-    ax.set(xlim=(1, last), ylim=(0, 1.1 * max(other)))
-    ends = ", ".join(f"{name} {level:.2f}" for name, level in levels.items())
+        ax.axhline(level, color=other, linewidth=1, linestyle=":")
+        ax.text(1, level - 0.4, f"{name}: {level:.2f}", color=other)
     return show(
-        figure,
+        ax.figure,
         title=f"From step {control.reads_from()} on, it reads",
-        alt=f"Loss on new words, from {own[0]:.2f} down to {own[-1]:.2f}; with the "
-        f"letters of another word it rises again, to {other[-1]:.2f}. Horizontal "
-        f"lines: {ends}.",
         caption="Pale: each batch of training. Lines: held-out words, with their own "
         "letters and with those of another word of the same length.",
     )
@@ -221,24 +216,12 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
 
 def models_table(spelling: Mapping[str, Any], larger: Mapping[str, Any]) -> Html:
     """Show the errors of recorded models: ours, PyTorch's, and the larger one."""
-    rows, means = [], {}
+    rows = []
     for (name,), runs in grouped(spelling["rows"], "name").items():
-        rates = [[run[kind] for run in runs] for kind in ("phonemes", "words")]
-        means[name] = [sum(each) / len(each) for each in rates]
-        cells = (dots(each, ".1%") for each in rates)
+        cells = (dots([run[kind] for run in runs], ".1%") for kind in KINDS)
         rows.append((name, f"{runs[0]['parameters']:,}", *cells))
-    ours, theirs = means["ours"], means["nn.Transformer"]
-    assert ours[0] <= theirs[0] + 0.005 and ours[1] <= theirs[1] + 0.015
-    full, eight = (
-        next(run for run in larger["rows"] if (run["bits"], run["beam"]) == (bits, 1))
-        for bits in (32, 8)
-    )
-    assert abs(full["words"] - eight["words"]) < 0.01
-    seconds = max(run["cpu_seconds"] for run in spelling["rows"])
-    assert larger["cpu_seconds"] > 4 * seconds  # "several times as long"
-    assert ours[0] > eight["phonemes"] > ours[0] / 2
-    assert ours[1] > eight["words"] > ours[1] / 2
-    cells = f"{eight['phonemes']:.1%}", f"{eight['words']:.1%}"
+    eight = next(run for run in larger["rows"] if run["bits"] == 8 and run["beam"] == 1)
+    cells = (f"{eight[kind]:.1%}" for kind in KINDS)
     rows.append(("larger, eight bits", f"{larger['parameters']:,}", *cells))
     caption = f"{spelling['tested']:,} test words, greedily. Three seeds; one larger."
     return show_table(("model", "parameters", "sounds", "words"), rows, caption)
@@ -249,14 +232,7 @@ def number_words(record: Mapping[str, Any]) -> str:
     runs = [run for run in record["rows"] if run["name"] == "ours"]
     exact, tested = [run["exact"] for run in runs], runs[0]["tested"]
     kinds = grouped(record["left out"], "left out")
-    sevens, six = (
-        [run["exact"] for run in kinds[kind,]]
-        for kind in ("seventy … thousand", "six digits")
-    )
-    assert min(exact) >= 0.99 and max(six) == 0 and max(sevens) < 0.9
-    slips = [slip for run in kinds["seventy … thousand",] for slip in run["wrong"]]
-    of_72 = [slip["written"] for slip in slips if slip["number"] // 1000 == 72]
-    assert of_72 and all(one.startswith("soixante-deux mille") for one in of_72)
+    sevens = [run["exact"] for run in kinds["seventy … thousand",]]
     return (
         f"Recorded with {len(runs)} seeds: of {tested:,}, {span(exact, '.2%')} are. "
         "Has it found the rules, then? Leave *seventy … thousand* out of training, "
@@ -278,13 +254,11 @@ def by_split(record: Mapping[str, Any], at_random: float, ours: float) -> str:
     And what shares of their test words have a relative in training.
     """
     runs = grouped(record["rows"], "split")
-    wrong = {one: [run["words"] for run in some] for (one,), some in runs.items()}
-    means = {one: sum(some) / len(some) for one, some in wrong.items()}
-    assert max(wrong["random"]) < min(wrong["stem"])
+    means = {one: mean(run["words"] for run in some) for (one,), some in runs.items()}
     return (
         f"Split the words at random, and {at_random:.0%} of the test words have a "
         f"relative in training, such as a plural (with our split {ours:.0%}). "
-        f"Recorded with {len(wrong['stem'])} seeds: then {means['random']:.1%} of "
+        f"Recorded with {len(runs['stem',])} seeds: then {means['random']:.1%} of "
         f"the words are wrong instead of {means['stem']:.1%}."
     )
 
@@ -324,34 +298,29 @@ def errors_sorted(written: Sequence[Sounds], known: Known) -> Html:
     Points: how many would be if each sound were wrong at the same rate, on its own.
     """
     rate = error_rates(written, list(known.values()))["symbols"]
-    shares, expected = [], []
-    for some in by_length(written, known, [(1, 4), (5, 6), (7, 8), (9, 10), (11, 40)]):
+    edges = {"1–4": (1, 4), "5–6": (5, 6), "7–8": (7, 8), "9–10": (9, 10)}
+    edges["11+"] = 11, LETTERS
+    shares, expected = {}, []
+    groups = by_length(written, known, [*edges.values()])
+    for name, some in zip(edges, groups, strict=True):
         number = max(len(some), 1)
-        shares.append(100 * sum(one not in answers for one, answers in some) / number)
+        shares[name] = 100 * sum(one not in right for one, right in some) / number
         sizes = (len(nearest(one, answers)) for one, answers in some)
         chances = (1 - max(0.0, 1 - rate) ** size for size in sizes)
         expected.append(100 * sum(chances) / number)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.6))
-    names = ["1–4", "5–6", "7–8", "9–10", "11+"]
-    left.bar(names, shares, color=COLOURS["wrong"], alpha=0.7)
-    left.plot(names, expected, "o", color=COLOURS["muted"])
-    left.set(xlabel="letters", title="Words wrong, %")
-    found = mistakes(written, known).most_common(7)[::-1]
-    labels = [f"{wanted} → {output}" for (wanted, output), _ in found]
-    right.barh(labels, [n for _, n in found], color=COLOURS["wrong"], alpha=0.7)
-    right.set(xlabel="times", title="One sound for another")
+    figure, (left, right) = plt.subplots(1, 2)
+    wrong = {"wrong": (COLOURS["wrong"], 0.7)}
+    axes = {"xlabel": "letters", "title": "Words wrong, %"}
+    plot_bars({"wrong": shares}, left, colors=wrong, **axes)
+    left.plot(range(5), expected, "o", color=COLOURS["muted"], label="at one rate")
+    found = mistakes(written, known).most_common(7)
+    times = {f"{wanted} → {output}": n for (wanted, output), n in found}
+    axes = {"xlabel": "times", "title": "One sound for another"}
+    plot_bars({"wrong": times}, right, colors=wrong, upright=False, **axes)
     right.grid(axis="x"), right.grid(visible=False, axis="y")
-    said = ", ".join(f"{n} letters {s:.0f}" for n, s in zip(names, shares, strict=True))
-    even = ", ".join(f"{n:.0f}" for n in expected)
-    often = ", ".join(
-        f"{label} {n}" for label, (_, n) in zip(labels, found, strict=True)
-    )
     return show(
         figure,
         title="Long words have more sounds to get wrong, and vowels are confused",
-        alt=f"Left: percent of words wrong by length: {said}; if each sound were wrong "
-        f"at one rate: {even}. Right: how often one sound was written for another, the "
-        f"rarest first: {often}.",
         caption="Points: if every sound were wrong at the same rate, on its own. "
         "Right: what the dictionary has → what the model wrote.",
     )

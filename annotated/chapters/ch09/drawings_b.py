@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ from annotated.metrics import error_rates
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import say, show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
+from annotated.page.records import grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.translation import Cutter, Recipe, translate
 from annotated.search import (
@@ -224,13 +226,7 @@ SMALL = Recipe(
 
 
 class Task:
-    """A trained speller, words it has never seen, and their pronunciations.
-
-    Args:
-        model: the speller.
-        cutter: what cuts words and joins sounds.
-        count: number of words, drawn with a fixed seed.
-    """
+    """A trained speller, ``count`` words it has never seen, and their sounds."""
 
     def __init__(self, model: Transformer, cutter: Cutter, count: int):
         self.model, self.cutter = model.eval(), cutter
@@ -354,13 +350,7 @@ def answer(
 def telling(
     task: Task, greedy: Sequence[Hypothesis], wide: Sequence[Hypothesis]
 ) -> dict[str, list[int]]:
-    """Return words that show something, by what they show.
-
-    Args:
-        task: the speller.
-        greedy: what greedy decoding finds.
-        wide: what a beam of 4 finds.
-    """
+    """Return words that show something, by what they show; ``wide`` is a beam of 4."""
     given = {"beam": 4, "alpha": 1.0, "penalty": "plain", "most": MOST}
     bound, first = (task.search(stop=stop, **given) for stop in ("bound", "first"))
     right, before = task.right(wide), task.right(greedy)
@@ -471,64 +461,40 @@ def tree_explorer(
 def tree_tasks(shown: Mapping[str, Sequence[int]], task: Task) -> list[tuple[str, str]]:
     """Return what to try in the tree of beams, and what comes of it in this run."""
 
-    def spoken(word: str, width: int, alpha: float, stop: str) -> str:
-        found = answer(trees[word][width], width, alpha, stop)[1]
-        return " ".join(task.sounds(found))
+    def spoken(i: int, width: int, alpha: float, stop: str) -> str:
+        source = torch.tensor([task.cutter.source.encode(task.words[i])])
+        steps = grow(continues(task.model, source), width)
+        return " ".join(task.sounds(answer(steps, width, alpha, stop)[1]))
 
-    def marked(word: str, sounds: str) -> str:
-        right = tuple(sounds.split()) in task.answers[task.words.index(word)]
+    def marked(i: int, sounds: str) -> str:
+        right = tuple(sounds.split()) in task.answers[i]
         return f"{sounds} ({'right' if right else 'wrong'})"
 
-    trees = {}
-    for i in (i for several in shown.values() for i in several):
-        source = torch.tensor([task.cutter.source.encode(task.words[i])])
-        after = continues(task.model, source)
-        trees[task.words[i]] = {width: grow(after, width) for width in (1, 2, 3, 4)}
     several = []
-    word = next(iter(trees))
-    greedy = spoken(word, 1, 0.0, "first").split()
-    beam = spoken(word, 3, 0.0, "bound").split()
-    ways = zip([*greedy, "the end"], [*beam, "the end"], strict=False)
+    (i, *_), *_ = shown.values()
+    greedy, beam = spoken(i, 1, 0.0, "first"), spoken(i, 3, 0.0, "bound")
+    ways = zip([*greedy.split(), "the end"], [*beam.split(), "the end"], strict=False)
     parts = [(n, *pair) for n, pair in enumerate(ways, 1) if len(set(pair)) == 2]
     for place, ours, theirs in parts[:1]:
-        several.append(
-            (
-                f"“{word}”, a beam of 1, then of 3",
-                f"they part at sound {place}: {ours} is likelier there, and {theirs} "
-                "begins the likelier answer",
-            )
-        )
+        what = f"“{task.words[i]}”, a beam of 1, then of 3"
+        comes = f"they part at sound {place}: {ours} is likelier there, and {theirs} "
+        several.append((what, comes + "begins the likelier answer"))
     for i in shown.get("penalised", ()):
-        word = task.words[i]
-        none = spoken(word, 4, 0.0, "bound")
-        alpha = next(a for a in ALPHAS if spoken(word, 4, a, "bound") != none)
-        other = spoken(word, 4, alpha, "bound")
-        several.append(
-            (
-                f"“{word}”, a beam of 4, and α",
-                f"{marked(word, none)} with α = 0, and from {alpha:g} on the longer "
-                f"{marked(word, other)}",
-            )
-        )
+        none = spoken(i, 4, 0.0, "bound")
+        alpha = next(a for a in ALPHAS if spoken(i, 4, a, "bound") != none)
+        short, long = marked(i, none), marked(i, spoken(i, 4, alpha, "bound"))
+        comes = f"{short} with α = 0, and from {alpha:g} on the longer {long}"
+        several.append((f"“{task.words[i]}”, a beam of 4, and α", comes))
     for i in shown.get("hasty", ()):
-        word = task.words[i]
-        first, bound = (spoken(word, 4, 1.0, stop) for stop in ("first", "bound"))
-        several.append(
-            (
-                f"“{word}”, a beam of 4 and α = 1, *first* and *bound*",
-                f"*first* stops at {marked(word, first)}, and misses "
-                f"{marked(word, bound)}",
-            )
+        first, bound = (
+            marked(i, spoken(i, 4, 1.0, stop)) for stop in ("first", "bound")
         )
+        what = f"“{task.words[i]}”, a beam of 4 and α = 1, *first* and *bound*"
+        several.append((what, f"*first* stops at {first}, and misses {bound}"))
     for i in shown.get("lost", ()):
-        word = task.words[i]
-        right, wrong = spoken(word, 1, 0.0, "first"), spoken(word, 4, 0.0, "bound")
-        several.append(
-            (
-                f"“{word}”, a beam of 1, then of 4",
-                f"the greedy {right} is right; the likelier {wrong} is wrong",
-            )
-        )
+        right, wrong = spoken(i, 1, 0.0, "first"), spoken(i, 4, 0.0, "bound")
+        comes = f"the greedy {right} is right; the likelier {wrong} is wrong"
+        several.append((f"“{task.words[i]}”, a beam of 1, then of 4", comes))
     return several
 
 
@@ -555,35 +521,30 @@ NAMES = {"plain": "plain", "gnmt": "GNMT's"}
 
 def penalties_figure(every: Mapping[Words, float]) -> Html:
     """Plot the scores of the toy's best two by α, under both penalties."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.4))
-    shown = sorted(every, key=every.get, reverse=True)[:2]
-    alphas, crossings = torch.linspace(0, 2, 41).tolist(), {}
-    for ax, penalty in zip(panels, NAMES, strict=True):
-        for words, color in zip(shown, (OTHER, THIS), strict=True):
-            log = math.log(every[words])
-            scores = [log / PENALTIES[penalty](len(words), alpha) for alpha in alphas]
-            ax.plot(alphas, scores, color=color, label=" ".join(words[:-1]))
-        one, other = shown
-        ratio = math.log(math.log(every[other]) / math.log(every[one]))
-        growth = math.log(PENALTIES[penalty](len(other), 1.0))
-        growth -= math.log(PENALTIES[penalty](len(one), 1.0))
-        alpha = ratio / growth
-        score = math.log(every[one]) / PENALTIES[penalty](len(one), alpha)
-        ax.plot(alpha, score, "o", color=COLOURS["ink"])
-        title = f"{NAMES[penalty]}: from {alpha:.2f} on"
-        ax.set(xlabel="α", title=title, ylim=(-1.5, 0))
-        ax.set_xticks([0, 0.5, 1, 1.5, 2])
-        crossings[penalty] = alpha
+    figure, panels = plt.subplots(1, 2)
+    one, other = sorted(every, key=every.get, reverse=True)[:2]
+    logs = {words: math.log(every[words]) for words in (one, other)}
+    first, second = (" ".join(words[:-1]) for words in logs)
+    for ax, (penalty, name) in zip(panels, NAMES.items(), strict=True):
+        divisor = PENALTIES[penalty]
+        growth = math.log(divisor(len(other), 1.0) / divisor(len(one), 1.0))
+        crossing = math.log(logs[other] / logs[one]) / growth
+        scores = {
+            " ".join(words[:-1]): {
+                alpha: log / divisor(len(words), alpha)
+                for alpha in torch.linspace(0, 2, 41).tolist()
+            }
+            for words, log in logs.items()
+        }
+        axes = {"xlabel": "α", "ylim": (-1.5, 0), "xticks": [0, 0.5, 1, 1.5, 2]}
+        axes |= {"title": f"{name}: from {crossing:.2f} on"}
+        plot_lines(scores, ax, colors={first: OTHER}, **axes)
+        height = logs[one] / divisor(len(one), crossing)
+        ax.plot(crossing, height, "o", color=COLOURS["ink"], label="they meet")
     panels[0].set(ylabel="score")
-    name_lines(panels[1])
-    said = " and ".join(
-        f"{NAMES[penalty]} {alpha:.2f}" for penalty, alpha in crossings.items()
-    )
-    first, second = (" ".join(words[:-1]) for words in shown)
     return show(
         figure,
         title=f"From which α on does “{second}” win? It depends on the penalty",
-        alt=f"Scores of two sentences by α. “{second}” passes “{first}” at: {said}.",
         caption="The higher a line, the better the sentence. The dot: where the longer "
         "one catches up.",
     )
@@ -629,10 +590,7 @@ class Counting(DecoderCache):
 def check_bound(task: Task, hopeless: Callable, count: int = 200) -> None:
     """Prove that the bound returns what searching to the end returns, and stops early.
 
-    Args:
-        task: the speller.
-        hopeless: the notebook's rule for one source.
-        count: of words.
+    For ``count`` words; ``hopeless`` is the notebook's rule for one source.
     """
     rows = slice(count)
     for alpha in (0.0, 0.6, 1.0):
@@ -726,19 +684,13 @@ def whose_table(
     found: Mapping[str, Sequence[Hypothesis]],
     shown: Mapping[str, Sequence[int]],
 ) -> Html:
-    """Show of how many wrong words the right answer was likelier than the found.
-
-    Args:
-        task: the speller.
-        found: what each search finds, "greedy" and "beam of 4" among them.
-        shown: the words in the tree of beams, by what they show.
-    """
+    """Show of how many wrong words the right answer was likelier than the found."""
     rows = []
     for name, several in found.items():
         wrong = [i for i, right in enumerate(task.right(several)) if not right]
         search = task.search_errors(several, wrong)
-        mean = sum(one.log_probability for one in several) / len(several)
-        rows.append((name, minus(mean, 3), len(wrong), search, len(wrong) - search))
+        log = mean(one.log_probability for one in several)
+        rows.append((name, minus(log, 3), len(wrong), search, len(wrong) - search))
     won, lost, changed = exchanged(task, found["greedy"], found["beam of 4"])
     such = f" ({task.words[shown['lost'][0]]} is one)" if "lost" in shown else ""
     return show_table(
@@ -770,37 +722,31 @@ def penalty_name(penalty: str, alpha: float) -> str:
 
 def by_penalty(recorded: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the recorded rows of each penalty, by its name."""
-    tables: dict[str, list[Mapping[str, Any]]] = {}
-    for row in recorded["beams"]:
-        name = penalty_name(row["penalty"], row["alpha"])
-        tables.setdefault(name, []).append(row)
-    return tables
+    groups = grouped(recorded["beams"], "penalty", "alpha")
+    return {penalty_name(*penalty): rows for penalty, rows in groups.items()}
 
 
 def wide_figure(recorded: Mapping[str, Any]) -> Html:
     """Plot BLEU and length by the width of the beam, for each penalty."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.6, 3.6))
-    colors, said = (OTHER, THIS, COLOURS["key"]), []
-    for (name, rows), color in zip(by_penalty(recorded).items(), colors, strict=True):
-        places = range(len(rows))
-        for ax, key in zip(panels, ("bleu", "length"), strict=True):
-            ax.plot(places, [row[key] for row in rows], "o-", color=color, label=name)
-            ax.set_xticks(places, [f"{row['beam']}" for row in rows])
-            ax.set(xlabel="beam")
-        said += [
-            f"{name}, {row['beam']}: {row['bleu']:.1f} BLEU, length {row['length']:.3f}"
-            for row in rows
-        ]
-    panels[0].set(title="BLEU")
-    panels[1].set(title="length, 1 is the references'")
+    figure, panels = plt.subplots(1, 2)
+    tables = by_penalty(recorded)
+    titles = {"bleu": "BLEU", "length": "length, 1 is the references'"}
+    for ax, (key, title) in zip(panels, titles.items(), strict=True):
+        lines = {
+            name.split(",")[0]: {row["beam"]: row[key] for row in rows}
+            for name, rows in tables.items()
+        }
+        colors = dict(zip(lines, (OTHER, THIS, COLOURS["key"]), strict=True))
+        axes = {"xlabel": "beam, log axis", "xticks": [1, 2, 4, 8, 16, 32, 100]}
+        plot_lines(lines, ax, colors=colors, title=title, xscale="log", **axes)
+        plt.setp(ax.lines, marker="o", markersize=5)
     panels[1].axhline(1.0, color=COLOURS["rule"], zorder=0)
-    name_lines(panels[1])
     return show(
         figure,
         title="Without a penalty, a wide beam writes less and less",
-        alt="; ".join(said) + ".",
-        caption=f"Recorded: one model, one seed; the first {recorded['tested']} "
-        "sentences of Multi30k's test set, English to German.",
+        caption=f"Penalties: {'; '.join(tables)}. Recorded: one model, one seed; the "
+        f"first {recorded['tested']} sentences of Multi30k's test set, English to "
+        "German.",
     )
 
 
@@ -837,18 +783,6 @@ def price_table(
 # ---- recurrent and Transformer ---------------------------------------------------
 
 
-def beam_means(rows: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, float]]:
-    """Return a recorded model's rates for each beam, means of its seeds."""
-    tables = [row["beams"] for row in rows if row["name"] == name]
-    return [
-        {
-            key: sum(one[key] for one in several) / len(several)
-            for key in ("beam", "phonemes", "words", "search", "model")
-        }
-        for several in zip(*tables, strict=True)
-    ]
-
-
 def folded(summary: str, words: str, table: Html) -> Html:
     """Fold words (HTML) and a table behind a line that says what they show."""
     inside = f"<p>{words}</p>{table.text}"
@@ -858,15 +792,14 @@ def folded(summary: str, words: str, table: Html) -> Html:
 def beams_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Fold how often a recurrent model and ours are wrong, and whose fault it is."""
     table, gains = [], []
-    for row in rows:
-        wrong = {one["beam"]: one["words"] for one in row["beams"]}
-        gains.append(wrong[1] - wrong[5])
-    for name in ("Transformer", "GRU"):
-        parts = [one for one in beam_means(rows, name) if one["beam"] in (1, 5, 20)]
-        words = (f"{one['words']:.1%}" for one in parts)
-        table.append((name, *words, f"{parts[0]['search']:.1%}"))
+    for (name,), runs in grouped(rows, "name").items():
+        tables = [{one["beam"]: one for one in run["beams"]} for run in runs]
+        gains += [100 * (beams[1]["words"] - beams[5]["words"]) for beams in tables]
+        words = [mean(beams[k]["words"] for beams in tables) for k in (1, 5, 20)]
+        search = mean(beams[1]["search"] for beams in tables)
+        table.append((name, *(f"{share:.1%}" for share in (*words, search))))
     widths = ("words wrong: greedy", "beam of 5", "beam of 20")
-    least, most = (minus(100 * gain, 1) for gain in (min(gains), max(gains)))
+    least, most = (minus(gain, 1) for gain in (min(gains), max(gains)))
     url = "https://github.com/bentrevett/pytorch-seq2seq/issues/141"
     return folded(
         "Why does a beam help my RNN and not my Transformer?",
@@ -926,13 +859,13 @@ def agreeing_table(
     count: int = 600,
 ) -> Html:
     """Fold the error rates of the samples that agree most, beside two searches."""
-    outputs = {}
-    for name, several in found.items():
-        outputs[name] = [task.sounds(one.tokens) for one in several[:count]]
-    rows, samples = range(count), []
+    outputs = {
+        name: [task.sounds(one.tokens) for one in several[:count]]
+        for name, several in found.items()
+    }
+    samples = []
     for first in range(0, count, 50):
-        part = list(rows[first : first + 50])
-        samples += draw(task, part, 16, seed=first)
+        samples += draw(task, range(count)[first : first + 50], 16, seed=first)
     outputs["one sample"] = [task.sounds(several[0]) for several in samples]
     outputs["agrees most, of 16 samples"] = [
         task.sounds(agrees_most(several)) for several in samples

@@ -22,7 +22,7 @@ from annotated.data.bpe import (
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import OTHER, THIS
+from annotated.page.plots import OTHER, THIS, plot_lines
 
 # ---- words, letters, pieces ------------------------------------------------------
 
@@ -250,26 +250,19 @@ def amounts(
 
 def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
     """Plot length and rare pieces by the size of the vocabulary."""
-    figure, (one, two) = plt.subplots(1, 2, figsize=(8.6, 3.2))
+    figure, (one, two) = plt.subplots(1, 2)
     sizes = [row["vocabulary"] for row in rows]
-    one.plot(sizes, [row["pieces"] for row in rows], "o-", color=THIS)
-    two.plot(sizes, [100 * row["rare"] for row in rows], "o-", color=THIS)
-    one.set(title="pieces a word, unread text", ylim=(0, 1.1 * rows[0]["pieces"]))
-    two.set(title="rare pieces, %", ylim=(0, 100))
-    for ax in (one, two):
-        ax.set(xscale="log", xlabel="vocabulary, log axis")
-        ax.set_xticks([30, 100, 300, 1000, 4000], "30 100 300 1,000 4,000".split())
-        ax.minorticks_off()
-    said = "; ".join(
-        f"{row['merges']}: vocabulary {row['vocabulary']}, {row['pieces']:.2f} pieces "
-        f"a word, {row['rare']:.0%} rare"
-        for row in rows
-    )
+    pieces = dict(zip(sizes, [row["pieces"] for row in rows], strict=True))
+    rare = dict(zip(sizes, [100 * row["rare"] for row in rows], strict=True))
+    axes = {"xscale": "log", "xlabel": "vocabulary, log axis"}
+    axes |= {"xticks": [30, 100, 300, 1000, 4000]}
+    first = {"title": "pieces a word, unread text", "ylim": (0, 1.1 * pieces[sizes[0]])}
+    plot_lines({"pieces": pieces}, one, **axes, **first)
+    plot_lines({"rare": rare}, two, **axes, title="rare pieces, %", ylim=(0, 100))
     amounts = ", ".join(f"{row['merges']:,}" for row in rows[1:])
     return show(
         figure,
         title="Early merges shorten the text, late ones make rare pieces",
-        alt=f"Pieces a word and rare pieces by merges. {said}.",
         caption=f"From the left: letters; {amounts} merges. Rare: fewer than 20 "
         "occurrences.",
     )
@@ -278,7 +271,7 @@ def amounts_figure(rows: Sequence[Mapping[str, float]]) -> Html:
 def merges_figure(record: Mapping[str, Any]) -> Html:
     """Plot BLEU, and how many symbols are frequent, by the size of the vocabulary."""
     rows, letters = record["rows"], record["rows"][0]["symbols"]
-    figure, (one, two) = plt.subplots(1, 2, figsize=(8.6, 3.4), width_ratios=(3, 2))
+    figure, (one, two) = plt.subplots(1, 2, width_ratios=(3, 2))
     sizes, said, names = [row["symbols"] for row in rows], [], []
     for row in rows:
         x, bleu, kind = row["symbols"], row["bleu"], row["kind"]
@@ -291,9 +284,8 @@ def merges_figure(record: Mapping[str, Any]) -> Html:
         name = kind if isinstance(kind, str) else f"{kind:,}"
         names.append("\n" * (len(names) % 2) + name)  # in two rows: some are close
         said.append(
-            f"{kind}: vocabulary {x:,}, {row['pieces']:.1f} symbols a sentence, "
-            f"{mean(bleu):.1f} BLEU ({min(bleu):.1f} to {max(bleu):.1f}), "
-            f"{row['enough']:.0%} occur 100 times"
+            f"{kind}: vocabulary {x:,}, {mean(bleu):.1f} BLEU ({min(bleu):.1f} to "
+            f"{max(bleu):.1f}), {row['enough']:.0%} occur 100 times"
         )
     shares = {letters + row["merges"]: row["enough"] for row in record["rule"]}
     shares |= {row["symbols"]: row["enough"] for row in rows[1:-1]}

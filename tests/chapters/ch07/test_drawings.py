@@ -1,14 +1,11 @@
 """ch07/drawings.py: what it computes, and what its proofs refuse."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from annotated.chapters.ch07 import drawings as ch07
-from annotated.page.notebook import recorded
 
 
 def test_batches_by_tokens_hold_all_and_no_rectangle_is_too_large():
@@ -51,51 +48,9 @@ def test_ends_of_a_sweep_are_sorted_by_norm_shape_and_rate():
     assert ch07.ends({"rows": rows}, "pre") == {("constant", 1): [0.7]}
 
 
-def test_an_ending_is_that_of_its_dropout_and_its_smoothing():
-    rows = [
-        {"dropout": dropout, "smoothing": smoothing, "seen": {"loss": loss}}
-        for dropout, smoothing, loss in [(0.1, 0, 1.0), (0, 0.1, 2.0), (0.1, 0, 3.0)]
-    ]
-    assert ch07.ending({"rows": rows}, (0.1, 0), "seen", "loss") == [1.0, 3.0]
-
-
 def test_a_run_is_on_the_line_if_it_knows_no_more_than_frequencies():
     rows = [{"losses": [3.0, end]} for end in (2.28, 2.2, 2.1, 1.3)]
     assert ch07.on_line(rows) == 2
-
-
-def test_a_table_of_schedules_gives_the_best_rate_and_all_seeds():
-    rows = [
-        {"shape": shape, "height": rate, "end": end}
-        for shape in ("constant", "climbing, then constant", "climbing, then falling")
-        for rate, ends in ((0.001, (0.3, 0.2, 0.4)), (0.01, (2.0, 1.0, 3.0)))
-        for end in ends
-    ]
-    rows += [
-        {"shape": "falling", "height": 0.01, "end": end} for end in (1.5, 1.6, 1.7)
-    ]
-    lower = {"lower": 0.5, "rows": [{"as": 0.01, "end": 0.7}, {"as": 0.03, "end": 9.0}]}
-    html = ch07.schedules({"rows": rows}, lower)._repr_html_()
-    assert "2.00 (1.00–3.00)" in html and "0.30 (0.20–0.40), at 0.001" in html
-    assert "0.0050" in html and "0.70 (0.70–0.70)" in html and "9.0" not in html
-
-
-@pytest.mark.parametrize(
-    ("record", "proof", "off"),
-    [
-        ("rates", ch07.check_sweep, {"end": 2.0}),
-        ("regularisation", ch07.check_few_dates, {"dropout": 0.3}),
-    ],
-)
-def test_a_record_that_says_otherwise_is_refused(record, proof, off, capsys):
-    found = recorded(record)
-    proof(found)
-    assert capsys.readouterr().out
-    wrong = copy.deepcopy(found)
-    for row in wrong["rows"]:
-        row |= off
-    with pytest.raises((AssertionError, RuntimeError)):
-        proof(wrong)
 
 
 @pytest.mark.parametrize("spread", ["others", "all"])
@@ -147,8 +102,3 @@ def test_a_proof_passes_the_right_function_and_refuses_a_wrong_one(
     assert "✓" in capsys.readouterr().out
     with pytest.raises(AssertionError):
         proof(wrong)
-
-
-def test_dates_that_were_seen_and_new_ones_are_told_apart():
-    shown = ch07.seen_and_new([(50, 1.0, 1.2), (300, 0.1, 0.5)])._repr_html_()
-    assert "is 0.10 on seen dates and 0.50 on new ones" in shown

@@ -32,8 +32,3 @@ def test_three_meanings_of_epsilon_differ_in_who_shares_it():
         [0.68, 0.6, 0.6]
     )
     assert all(row.sum().item() == pytest.approx(1) for row in found.values())
-
-
-def test_a_factor_saves_what_float16_loses(capsys):
-    ch07c.check_lost_bits()
-    assert "1.0e-08" in capsys.readouterr().out

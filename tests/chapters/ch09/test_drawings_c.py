@@ -5,10 +5,10 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from bs4 import BeautifulSoup
 
 from annotated.chapters.ch09 import drawings_c as ch09c
 from annotated.data.bpe import learn_merges, merge, split_words
+from tests.shown import cells, soup
 
 TIMES = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 TEXT = "the cat sat on the mat. the rat that sat on the cat is the rat. " * 20
@@ -33,11 +33,6 @@ def by_hand(times, merges, weigh=lambda n: n, ties=min):
     return learned
 
 
-def cells(html):
-    rows = BeautifulSoup(html.text, "html.parser").select("tbody tr")
-    return [[cell.text for cell in row.select("th, td")] for row in rows]
-
-
 def test_a_loop_with_other_counts_or_ties_is_refused(capsys):
     ch09c.check_toy(TIMES, by_hand)
     for broken in ({"weigh": lambda n: 1}, {"ties": max}):
@@ -49,7 +44,7 @@ def test_a_loop_with_other_counts_or_ties_is_refused(capsys):
 def test_words_letters_and_pieces_are_counted():
     learned = split_words("to go to sea")
     merges = learn_merges(learned, 2)
-    words, letters, pieces = cells(
+    _, words, letters, pieces = cells(
         ch09c.sizes_table(learned, split_words("to see a z"), merges)
     )
     assert words == ["words", "3", "1.00", "75.0%"]
@@ -57,16 +52,11 @@ def test_words_letters_and_pieces_are_counted():
     assert pieces == ["pieces, 2 merges", "9", "2.25", "25.0%"]
 
 
-def test_the_toy_is_drawn_merge_by_merge():
-    html = ch09c.steps_drawing(TIMES, learn_merges_of(TIMES, 4))
-    drawn = BeautifulSoup(html.text, "html.parser")
-    assert "At the end: low, low e r, n e w est, w i d est." in drawn.svg["aria-label"]
+def test_each_merge_is_drawn_with_its_count():
+    learned = learn_merges([w for w, n in TIMES.items() for _ in range(n)], 4)
+    drawn = soup(ch09c.steps_drawing(TIMES, learned))
     written = [text.text for text in drawn.select("text")]
     assert written.count("9 times") == 2 and written.count("7 times") == 2
-
-
-def learn_merges_of(times, merges):
-    return learn_merges([w for w, n in times.items() for _ in range(n)], merges)
 
 
 def test_what_the_stepper_has_to_find():
@@ -74,7 +64,6 @@ def test_what_the_stepper_has_to_find():
     assert found["merges"] == [["a", "a"], ["▁", "aa"], ["▁aa", "a"]]
     assert found["pieces"] == 1 and found["word"] == ["▁aa", "aa", "▁", "b"]
     assert ch09c.learned_from("", 5, "")["pieces"] == 0
-    assert "“lowest” isn&#39;t in the text" in ch09c.stepper().text
 
 
 def tokenizer_of(words, merges):
@@ -111,64 +100,12 @@ def test_merges_shorten_the_text_and_rare_pieces_are_counted():
     assert rows[0]["pieces"] > rows[1]["pieces"] >= rows[-1]["pieces"] >= 1
     assert rows[0]["rare"] == 0 and rows[0]["vocabulary"] == len(set(TEXT))
     assert rows[-1]["rare"] > 0  # pieces that later merges have swallowed
-    page = BeautifulSoup(ch09c.amounts_figure(rows).text, "html.parser")
-    assert "0: vocabulary" in page.select_one("[role=img]")["aria-label"]
 
 
 def test_other_kinds_cut_in_other_ways():
-    rows = cells(ch09c.others_table(TEXT, "the rats ½", size=60))
+    _, *rows = cells(ch09c.others_table(TEXT, "the rats ½", size=60))
     by_kind = {name: pieces for name, _, _, pieces in rows}
     lost = {name: int(unknown) for name, _, unknown, _ in rows}
     assert lost["byte-level BPE"] == 0 and lost["BPE"] == 1
     assert "[UNK]" in by_kind["BPE"] and "[UNK]" not in by_kind["byte-level BPE"]
     assert "[UNK]" in by_kind["unigram"] and by_kind["WordPiece"].endswith("[UNK]")
-
-
-def test_words_are_cut_by_three_vocabularies():
-    words = split_words(TEXT)
-    merges = learn_merges(words, 4000)
-    drawn = ch09c.examples_drawing(words, merges, ["cats", "sat"])
-    assert "Only sat is in the text" in drawn.text
-    unused = [("x", str(i)) for i in range(100)]
-    drawn = ch09c.examples_drawing(words, [*unused, *merges], ["cats"])
-    assert "None of them is" in drawn.text
-    page = BeautifulSoup(drawn.text, "html.parser")
-    assert page.svg["aria-label"] == (
-        "cats in pieces. 100 merges: ▁ c a t s; 1000 merges: ▁cat s; "
-        "4000 merges: ▁cat s."
-    )
-    written = [text.text for text in page.select("text")]
-    assert written[:6] == ["100 merges", *"▁cats"] and written.count("▁cat") == 2
-
-
-def test_recorded_vocabularies_are_shown():
-    rows = [
-        {"kind": kind, "symbols": n + 100, "pieces": 33.8, "enough": 0.5 - n / 100}
-        | {"bleu": [bleu - 1, bleu, bleu + 1], "cpu_seconds": [90.0 + n] * 3}
-        for kind, n, bleu in (
-            ("letters", 0, 3.0),
-            (2, 2, 14.0),
-            (4, 4, 17.0),
-            (8, 8, 15.5),
-            ("words", 16, 9.0),
-        )
-    ]
-    rule = [{"merges": 0, "enough": 0.5}, {"merges": 3, "enough": 0.75}]
-    record = {"rows": rows, "rule": rule}
-    page = BeautifulSoup(ch09c.merges_figure(record).text, "html.parser")
-    said = page.select_one("[role=img]")["aria-label"]
-    assert (
-        "4: vocabulary 104, 33.8 symbols a sentence, 17.0 BLEU (16.0 to 18.0)" in said
-    )
-    assert "4 and 8 merges translate best" in page.text  # their seeds overlap
-    assert "90 to 106 CPU seconds" in page.text
-    assert "75 % at most, after 3 merges" in page.text
-    rows[3]["bleu"] = [13.0, 14.0, 15.0]
-    page = BeautifulSoup(ch09c.merges_figure(record).text, "html.parser")
-    assert "In about the same time, 4 merges translate best" in page.text
-
-
-def test_the_proofs_of_the_page_hold(capsys):
-    ch09c.check_others(TIMES)
-    ch09c.check_slips()
-    assert capsys.readouterr().out.count("✓") == 7
