@@ -327,7 +327,7 @@ ch16.continuations(model, short, ch16.CODE_PROMPTS)
 
 # %%
 from annotated.chapters.ch16 import drawings as ch16
-from annotated.gpt2 import official_gpt2
+from annotated.recipes.gpt2 import official_gpt2
 
 download = False  # True: 548 MB, and a minute
 official = official_gpt2(download)

@@ -53,7 +53,7 @@ def six_sounds() -> Html:
     """Draw six words with one ending in common, and what that sounds like."""
     words = {"dough": 1, "through": 1, "plough": 1}
     words |= {"tough": 2, "cough": 2, "hiccough": 2}
-    drawing = Drawing(350, 27 * len(words) + 8)
+    drawing, said = Drawing(350, 27 * len(words) + 8), []
     for i, (word, last) in enumerate(words.items()):
         y, sounds = 22 + 27 * i, pronunciations()[word][0]
         drawing.frame(110, y - 16, 40, 22, shade=0.25, color="key")
