@@ -26,6 +26,7 @@ from annotated.page.frames import (
     frame_slider,
     pack,
     plot_html,
+    rounded,
     static,
     unpack,
 )
@@ -342,6 +343,14 @@ def test_packed_numbers_are_read_as_the_browser_reads_them():
     assert whole == (32767, -16384, 8192, 0, -32767, 4096)
     numbers = [i * packed["scale"] for i in whole]
     assert unpack(packed).flatten().tolist() == pytest.approx(numbers)
+
+
+def test_a_rounded_model_has_the_numbers_that_the_browser_sees():
+    model = torch.nn.Linear(3, 2)
+    packed = rounded(model)
+    assert set(packed) == {"weight", "bias"}
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, unpack(packed[name]))
 
 
 @pytest.mark.filterwarnings("error")  # of a division by zero

@@ -88,6 +88,7 @@ def printing(n):
 
 
 def test_what_a_function_gives_becomes_html():
+    pyplot.close("all")
     drawn = play(bar, label="L", alt=lambda height: f"A bar of {height}", height=[1, 2])
     plots = soup(drawn).select(".annotated-frame .annotated-plot")
     alts = [plot["aria-label"] for plot in plots]

@@ -16,6 +16,9 @@ FAULTS = {
          "copies under other names"),
         ("if len(function.tokens) in LENGTHS", "if function.tokens", "any length"),
     ],
+    "every_function": [
+        ("functions_of(text, name)", 'functions_of(text, "")', "of no module"),
+    ],
     "labels_of": [
         ("ast.For | ast.While", "ast.For", "while is no loop"),
         ("value is not None for value", "True for value", "a bare return counts"),
