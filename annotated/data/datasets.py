@@ -1,6 +1,6 @@
 """Data sets that are downloaded, each only when it is asked for by name.
 
-The default of the book is data on board (:mod:`annotated.data`), which needs no
+The default of the book is data on board (``annotated.data``), which needs no
 network. What is here comes from other people's servers: every file has several
 addresses and a checksum, and nothing else ever takes its place.
 
