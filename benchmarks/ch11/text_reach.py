@@ -98,3 +98,17 @@ def run() -> dict[str, Any]:
     task = {"symbols": SYMBOLS, "batch": BATCH, "steps": STEPS, "rate": RATE}
     rows = [one(way, seed) for seed in SEEDS for way in WAYS]
     return facts() | {"distances": DISTANCES, "first": task, "rows": rows}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what page 11b says of each seed's steps."""
+    for seed in SEEDS:
+        steps = {r["way"]: r["steps"] for r in record["rows"] if r["seed"] == seed}
+        for n, attention in steps["attention"].items():
+            far, gru, conv = int(n), steps["recurrent"][n], steps["convolution"][n]
+            assert attention and attention <= 60
+            assert far > 48 or (conv and conv <= 200)
+            assert far > 32 or conv <= attention + 1
+            assert far > 8 or (gru and gru <= 200)
+            assert far < 24 or not gru
+            assert far < 63 or not conv

@@ -12,7 +12,7 @@ from typing import Any
 from annotated.chapters.ch12.segments import SEGMENTS, train_on_segments
 from annotated.chapters.ch12.segments_options import LENGTHS, bits_at
 from annotated.data.text import library_facts
-from benchmarks.record import SEEDS
+from benchmarks.record import SEEDS, read
 
 
 def run() -> dict[str, Any]:
@@ -36,7 +36,17 @@ def bands(record: dict[str, Any]) -> None:
             for r in record["runs"]
             if r["seed"] == seed
         }
-        trained = bits[32, 32, None, None]
+        trained, longer = (bits[32, n, None, None] for n in (32, 256))
+        assert 0 < longer - trained < 0.05
+        assert abs(bits[32, 256, None, 63] - longer) < 0.005
+        assert longer - bits[32, 64, True, None] > 0.005
+        (alone,) = (
+            run["bits"]
+            for run in read("segments")["runs"]
+            if (run["kind"], run["steps"], run["seed"])
+            == ("relative, no memory", 600, seed)
+        )
+        assert bits[32, 0, None, None] > alone
         none = [bits[length, 0, None, None] for length in (8, 32, 256)]
         assert none[1] > trained + 0.1 and none[2] > trained
         assert none[0] > none[1] + 0.1 > none[2] + 0.2

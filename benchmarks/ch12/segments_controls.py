@@ -23,7 +23,7 @@ from annotated.chapters.ch12.segments import (
 )
 from annotated.data.text import library_facts
 from annotated.gpt import GPTConfig
-from benchmarks.record import SEEDS
+from benchmarks.record import SEEDS, read
 
 
 class MarkedGPT(RememberingGPT):
@@ -63,3 +63,14 @@ def run() -> dict[str, Any]:
             runs.append(entry | {"bits by position": bits.tolist()})
             print(entry, flush=True)
     return {"config": SEGMENTS, "text": library_facts(), "runs": runs}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check what chapter 12 says of these models beside those of ``segments``."""
+    runs = [*record["runs"], *read("segments")["runs"]]
+    for seed in SEEDS:
+        bits = {(r["kind"], r["steps"]): r["bits"] for r in runs if r["seed"] == seed}
+        longer = bits["relative, no memory", 1200]
+        assert longer - bits["Transformer-XL", 1200] > 0.05
+        numbered = bits["numbered, with memory", 600]
+        assert numbered - bits["numbered, marked memory", 600] > 0.4

@@ -159,9 +159,6 @@ ch11b.check_routes(fresh)
 # %% Figure: steps to learn a distance tags=["hide-input"]
 ch11b.steps_figure(reach)
 
-# %% Recorded: these steps tags=["hide-input", "proof"]
-ch11b.check_steps(reach)
-
 # %% [markdown]
 # Here is the advantage of the direct path. Attention takes about thirty steps, whatever
 # the distance. The convolution is as quick up to a distance of 32, and slower at 48. At the

@@ -731,9 +731,6 @@ ch12.border_explorer(packed, symbols.symbols, first_line, in_the_browser)
 controls = recorded("segments_controls")["runs"]
 ch12.results_table(runs + controls)
 
-# %% Proof: what each saves, recorded seed by seed tags=["hide-input", "proof"]
-ch12.check_gains(runs + controls)
-
 # %% [markdown]
 # First, the failure that 12.3 foretold. With numbered positions, remembering is far *worse*
 # than forgetting, because every number belongs to two characters, one in the segment and one in

@@ -62,16 +62,6 @@ from annotated.page.notebook import recorded
 runs = recorded("lengths")["runs"]
 ch12c.memory_table(runs)
 
-# %% Recorded: a model trained without tags=["hide-input", "remove-stdout"]
-alone = [
-    run["bits"]
-    for run in recorded("segments")["runs"]
-    if (run["kind"], run["steps"]) == ("relative, no memory", 600)
-]
-
-# %% Recorded: what longer memories cost tags=["hide-input", "proof"]
-ch12c.check_memory(runs, alone)
-
 # %% [markdown]
 # **"I loaded the published weights into my own code: why don't I get 18.3?"** One user's model
 # got [about 35](https://github.com/kimiyoung/transformer-xl/issues/112) with the authors'

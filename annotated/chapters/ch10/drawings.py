@@ -222,8 +222,7 @@ def thresholds_figure(chances: Tensor, task: Labelled, names: Sequence[str]) -> 
 def reliability_figure(record: Mapping[str, Any], size: int) -> Html:
     """Plot how many answers are right against how sure they are; films, one size."""
     runs = [row for row in record["rows"] if row["size"] == size]
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
-    said = []
+    figure, axes = plt.subplots(1, 2, sharey=True)
     for ax, (name, title) in zip(
         axes,
         (("as it comes", "As they come"), ("cooled", "With a temperature")),
@@ -237,14 +236,12 @@ def reliability_figure(record: Mapping[str, Any], size: int) -> Html:
                 for key in ("chances", "right")
             )
             ax.plot(x, y, **LOOKS[kind], label=NAMES[kind])
-            said.append(f"{title}, {kind}: sure {x[-1]:.2f}, right {y[-1]:.2f}")
         ax.set(title=title, xlabel="how sure", xlim=(0.48, 1.02), ylim=(0.4, 1.02))
     axes[0].set_ylabel("how many are right")
     axes[0].legend(loc="upper left")
     return show(
         figure,
         title="Overconfident, until divided by a temperature",
-        alt=f"The share that is right against the chance. {'; '.join(said)}.",
         caption=f"Film sentences, learned from {size:,}; the mean of three recorded "
         "seeds. A point: a fifth of the answers. The line: sure as often as right.",
     )
@@ -336,13 +333,6 @@ def survivors(
     Functions for testing of which at least two labels hold and the model says so. It's
     asked for each of these labels in turn; its tokens are replaced by "unknown".
 
-    Args:
-        model: a trained one.
-        task: its task.
-        methods: by name.
-        most: the largest number of tokens that are deleted.
-        texts: number of functions, at most.
-
     Returns:
         For each method ``"asked"``, shares of the label asked for, by the number of
         tokens from 0 on; and ``"others"``, of the other labels that held.
@@ -375,14 +365,13 @@ def survivors(
 
 def survivors_figure(found: Mapping[str, Mapping[str, list[float]]]) -> Html:
     """Plot what :func:`survivors` returns."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.6), sharey=True)
+    figure, axes = plt.subplots(1, 2, sharey=True)
     looks = {
         "attention": COLOURS["weight"],
         "gradient × input": COLOURS["value"],
         "deletion": COLOURS["key"],
         "random": OTHER,
     }
-    said = []
     for ax, key, title in zip(
         axes,
         ("asked", "others"),
@@ -392,13 +381,11 @@ def survivors_figure(found: Mapping[str, Mapping[str, list[float]]]) -> Html:
         for i, (name, several) in enumerate(found.items()):
             shares = [100 * share for share in several[key]]
             ax.plot(shares, LINES[i], marker=MARKERS[i], color=looks[name], label=name)
-            said.append(f"{title}, {name}: {shares[3]:.0f} after three")
         ax.set(title=title, xlabel="tokens deleted", ylim=(0, 103))
     axes[0].set_ylabel("answers that stay yes, %")
     axes[1].legend(loc=(0.4, 0.28))
     return show(
         figure,
-        alt=f"Percent of answers that stay yes. {'; '.join(said)}.",
         caption="Functions with two labels or more that the model gets right. Left: "
         "the label that the tokens were named for. Right: the others.",
     )
@@ -437,12 +424,6 @@ def keyword_shares(
 
     The mean over the labels of ``KEYWORDS``, each on functions for testing that hold
     its keyword, and of which the model rightly says the label.
-
-    Args:
-        model: a trained one.
-        task: its task.
-        methods: by name.
-        texts: number of functions for each label, at most.
     """
     yes = classify(model, task, task.texts["test"]) > 0
     yes &= task.answers["test"] > 0
@@ -483,7 +464,6 @@ def learning_curves(record: Mapping[str, Any]) -> Html:
     figure, ax = plt.subplots(figsize=(8.6, 3.8))
     sizes = sorted({row["size"] for row in record["rows"]})
     means = _means(record["rows"], "accuracy", "kind", "size")
-    said = []
     for kind, name in NAMES.items():
         for row in record["rows"]:
             if row["kind"] == kind:
@@ -491,7 +471,6 @@ def learning_curves(record: Mapping[str, Any]) -> Html:
                 ax.plot(row["size"], 100 * row["accuracy"], ".", **style)
         line = [100 * means[kind, size] for size in sizes]
         ax.plot(sizes, line, **LOOKS[kind], label=name)
-        said.append(f"{name} from {line[0]:.0f} to {line[-1]:.0f}")
     ax.axhline(50, color=COLOURS["muted"], linestyle=":", linewidth=1)
     ax.set(xscale="log", xlabel="sentences to learn from", ylabel="right, %")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -503,8 +482,6 @@ def learning_curves(record: Mapping[str, Any]) -> Html:
     return show(
         figure,
         title="More sentences help everyone, and counting words stays ahead",
-        alt=f"Percent of film sentences right, learned from {sizes[0]} to "
-        f"{sizes[-1]:,}: {'; '.join(said)}.",
         caption=f"{record['tested']:,} sentences for testing. Lines: means; dots: "
         "three recorded seeds.",
     )
@@ -609,11 +586,7 @@ def _plain(value: Any) -> Any:
 
 
 def film_reader(record: Mapping[str, Any]) -> Html:
-    """Show two recorded models, which judge what a reader types.
-
-    Args:
-        record: of their training, and of what they get right.
-    """
+    """Show two recorded models, which judge what a reader types."""
     script = static(MODELS)
     bag, encoder, words = unpack_films(script)
     known = [_plain(judged(bag, encoder, words, one)) for one in SENTENCES]
@@ -688,7 +661,6 @@ def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Ht
     rows = borrowed_rows(films, borrowed)
     means = _means(rows, "accuracy", "kind", "size")
     sizes = sorted({row["size"] for row in rows})
-    said = []
     for kind in ("TF-IDF", "encoder", *BORROWED):
         for row in rows:
             if row["kind"] == kind:
@@ -697,7 +669,6 @@ def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Ht
         name = (NAMES | BORROWED)[kind]
         line = [100 * means[kind, size] for size in sizes]
         ax.plot(sizes, line, **LOOKS[kind], label=name)
-        said.append(f"{name} from {line[0]:.0f} to {line[-1]:.0f}")
     ax.set(xscale="log", xlabel="sentences to learn from", ylabel="right, %")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
@@ -708,8 +679,6 @@ def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Ht
     return show(
         figure,
         title="Borrowed and fine-tuned, it's ahead of all that start from nothing",
-        alt=f"Percent of film sentences right, learned from {sizes[0]} to "
-        f"{sizes[-1]:,}: {'; '.join(said)}.",
         caption="Lines: means; dots: three recorded seeds, but for fine-tuning on "
         "4,000 and more, which has one.",
     )
@@ -761,13 +730,11 @@ def cost_plane(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Html:
         _means(rows, key, "kind", "size") for key in ("accuracy", "cpu_seconds")
     )
     sizes = sorted({row["size"] for row in rows})
-    said = []
     for kind in ("TF-IDF", "bag", "encoder", *BORROWED):
         x = [max(seconds[kind, size], 0.01) for size in sizes]
         y = [100 * accuracy[kind, size] for size in sizes]
         name = (NAMES | BORROWED)[kind]
         ax.plot(x, y, **LOOKS[kind], label=name)
-        said.append(f"{name}: {y[-1]:.0f} % for {x[-1]:.1f} seconds")
     ax.set(xscale="log", xlabel="CPU seconds of learning", ylabel="right, %")
     name_lines(ax)
     for text in ax.texts:  # below the end of its line, which others cross
@@ -776,7 +743,6 @@ def cost_plane(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Html:
     return show(
         figure,
         title="Up and to the left is better",
-        alt=f"Accuracy against cost. With all sentences: {'; '.join(said)}.",
         caption="Film sentences; each line goes from 200 to all. Means of the recorded "
         "seeds. What others paid for the borrowed encoder isn't counted.",
     )

@@ -43,12 +43,7 @@ def sign(character: str) -> str:
 
 
 def writing(counted_after: After, typed: str) -> Html:
-    """Draw five steps of writing: what followed the last four, the likeliest appended.
-
-    Args:
-        counted_after: counts the characters that followed a context.
-        typed: the text to begin with.
-    """
+    """Draw five steps of writing; each appends the likeliest after the last four."""
     drawing, said = Drawing(350, 154), []
     for top in range(0, 150, 31):
         counts = counted_after(typed[-4:])
@@ -424,12 +419,7 @@ def surprises(model: GPT, ids: Tensor, text: str) -> Html:
 
 
 def letter_bits(rows: Sequence[str], bits: Any) -> tuple[float, float]:
-    """Return what a letter that begins a word costs in the mean, and a later one.
-
-    Args:
-        rows: windows of code.
-        bits: of each character, ``(windows, t)``.
-    """
+    """Return the mean cost of first and of later letters; ``bits``: (windows, t)."""
     begins, goes_on = [], []
     for row, values in zip(rows, bits, strict=True):
         for i in range(1, len(row)):  # what comes before the first isn't known
@@ -663,13 +653,7 @@ def words_table(
 def answers(
     model: GPT, symbols: Characters, draws: Sequence[Sequence[float]]
 ) -> Callable[..., tuple[dict[str, Any], dict[str, Any]]]:
-    """Return a function that computes what the explorer of section 11.6 has to show.
-
-    Args:
-        model: with the weights that the browser sees.
-        symbols: its characters.
-        draws: for each of the explorer's tries, numbers from 0 to 1.
-    """
+    """Return a function that computes what the explorer of section 11.6 has to show."""
 
     @torch.no_grad()
     def in_the_browser(prompt: str, temperature: float, top_p: float, seed: int) -> Any:

@@ -230,23 +230,6 @@ def steps_figure(record: Mapping[str, Any]) -> Html:
     )
 
 
-def check_steps(record: Mapping[str, Any]) -> None:
-    """Check what the page says of the recorded steps."""
-    attention, recurrent, convolution = by_way(record["rows"], "steps").values()
-    for n in record["rows"][0]["steps"]:
-        direct, gru, conv = (
-            [one[n] for one in runs] for runs in (attention, recurrent, convolution)
-        )
-        far = int(n)
-        assert all(s and s <= 60 for s in direct)
-        assert far > 48 or all(s and s <= 200 for s in conv)
-        assert far > 32 or all(a <= b + 1 for a, b in zip(conv, direct, strict=True))
-        assert far > 8 or all(s and s <= 200 for s in gru)
-        assert far < 24 or not any(gru)
-        assert far < 63 or not any(conv)
-    print("✓ attention: 60 steps at most; the GRU: from 24 on, never within 400")
-
-
 def times(record: Mapping[str, Any]) -> Html:
     """Plot the recorded time of a window by its length."""
     lengths, seconds = record["lengths"], record["seconds"]

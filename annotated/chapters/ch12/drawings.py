@@ -85,32 +85,6 @@ def results_table(runs: Runs) -> Html:
     )
 
 
-def check_gains(runs: Runs) -> None:
-    """Check what the page says of recorded models, seed by seed; print the gains."""
-    vanilla, numbered, marked, relative, xl = (
-        by_position(runs, kind) for kind in MODELS
-    )
-    longer, relative_longer, xl_longer = (
-        by_position(runs, kind, 1200)
-        for kind in ("vanilla", "relative, no memory", "Transformer-XL")
-    )
-    for worse, better, least in (
-        (vanilla, xl, 0.2),
-        (longer, xl, 0.02),
-        (relative, xl, 0.05),
-        (longer, xl_longer, 0.1),
-        (relative_longer, xl_longer, 0.05),
-        (numbered, vanilla, 0.5),
-        (numbered, marked, 0.4),
-        (numbered[:, :4], vanilla[:, :4], 0.1),
-    ):
-        assert ((worse - better).mean(1) > least).all()
-    early, late = ((relative - xl)[:, at].mean(1) for at in (slice(4), slice(16, 32)))
-    assert (early > 2 * late).all()
-    print(f"recorded, bits that memory saves at positions 1 to 4: {early.round(2)}")
-    print(f"  at positions 17 to 32: {late.round(2)}")
-
-
 def strip(rows: Mapping[str, Tensor], letters: str) -> Html:
     """Show the bits of the characters around the border, a row for each model."""
     columns = [*map(visible, letters)]

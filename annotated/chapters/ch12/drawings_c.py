@@ -47,25 +47,6 @@ def memory_table(runs: Runs) -> Html:
     )
 
 
-def check_memory(runs: Runs, without: Sequence[float]) -> None:
-    """Hold the page to what it says of longer memories; ``without``: trained so."""
-    trained = bits(runs, 32, 32)
-    longer = bits(runs, 32, 256) - trained
-    assert len(trained) == len(without) == 3
-    assert 0 < longer.min() and longer.max() < 0.05
-    assert (bits(runs, 32, 0) > numpy.array(without)).all()
-    clamped = abs(bits(runs, 32, 256, clamp_len=63) - bits(runs, 32, 256)).max()
-    hidden = bits(runs, 32, 256) - bits(runs, 32, 64, same_length=True)
-    assert clamped < 0.005 and hidden.min() > 0.005
-    print(
-        f"recorded: with a memory of 256 the loss rises by {longer.round(3)} bits;\n"
-        f"  clamped at 63 it changes by at most {clamped:.3f}; with keys beyond 63\n"
-        f"  hidden it falls by {hidden.round(3)}\n"
-        f"recorded: trained with a memory {trained.mean():.2f} bits, read without it "
-        f"{bits(runs, 32, 0).mean():.2f}; trained without {numpy.mean(without):.2f}"
-    )
-
-
 def segments_table(runs: Runs) -> Html:
     """Show the loss by the length of a segment, with a memory and without."""
     rows = []

@@ -8,7 +8,6 @@ from collections import Counter
 import pytest
 import torch
 from bs4 import BeautifulSoup
-from markupsafe import escape
 from torch import nn
 
 from annotated.attention import record_attention
@@ -235,23 +234,6 @@ def test_the_writer_is_checked_with_its_own_draws():
         assert check["values"] == answer(**check["state"])[1]
 
 
-def test_what_was_written_is_text_and_ten_lines_of_it():
-    block = ch11.first_lines("if a", {"larger": " < b:\n" + "x\n" * 20}).text
-    assert "<strong>if a</strong> &lt; b:" in block and block.count("\nx") == 9
-
-
-def test_both_models_go_on_from_the_same_line():
-    deeper = recorded("text_deeper")
-    html = ch11.side_by_side("    def ", small(), deeper, SYMBOLS).text
-    assert html.count("<strong>    def </strong>") == 2
-    key = "    def ", deeper["steps"]
-    (last,) = (
-        r["written"] for r in deeper["written"] if (r["prompt"], r["step"]) == key
-    )
-    assert str(escape(last.split("\n")[0])) in html
-    assert "s model, 2,224 parameters" in html
-
-
 def test_each_character_costs_what_the_64_before_it_say():
     model = small()
     text = (
@@ -263,13 +245,6 @@ def test_each_character_costs_what_the_64_before_it_say():
         logits = model(ids[None, 6:70])[0, -1]
     bits = -logits.log_softmax(-1)[ids[70]].item() / math.log(2)
     assert f'title="{bits:.1f} bits"' in first
-
-
-def test_surprises_are_shown_by_their_bits():
-    html = ch11.shaded("a\n<", torch.tensor([7.0, 0.0, 20.0])).text
-    assert "minus) 50%" in html and "minus) 60%" in html and "9.00 on average" in html
-    assert "&lt;" in html and "↵\n" in html
-    assert "overflow-wrap: anywhere" in html  # a name is longer than a phone is wide
 
 
 def test_recipes_for_a_gpu_have_the_sizes_that_the_page_names():
@@ -287,26 +262,6 @@ def test_layers_of_the_convolution_carry_over_the_distance(distance):
     assert sum(moved) == distance
     steps = zip(moved, ch11b.JUMPS, strict=False)
     assert all(m % jump == 0 and m <= 4 * jump for m, jump in steps)
-
-
-def test_steps_and_bits_are_those_of_the_record(capsys):
-    reach = recorded("text_reach")
-    ch11b.check_steps(reach)
-    ways = {"attention": "convolution", "convolution": "attention"}
-    rows = [row | {"way": ways.get(row["way"], row["way"])} for row in reach["rows"]]
-    late = [row | {"steps": row["steps"] | {"63": 70}} for row in reach["rows"][:1]]
-    for broken in (rows, late + reach["rows"][1:]):
-        with pytest.raises(AssertionError):
-            ch11b.check_steps(reach | {"rows": broken})
-    assert "8: attention 27, 28, 27; recurrent 73, 68, 75" in said(
-        ch11b.steps_figure(reach)
-    )
-    capsys.readouterr()
-
-
-def test_sizes_of_caches_are_read_at_a_glance():
-    assert ch11c.readable(512) == "512 B" and ch11c.readable(49_152) == "49.2 kB"
-    assert ch11c.readable(9.66e9) == "9.66 GB"
 
 
 def test_a_cache_of_another_size_is_refused(capsys):

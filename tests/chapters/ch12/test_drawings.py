@@ -170,30 +170,6 @@ def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
     assert "at most 0.02" in soup(ch12.results_table(uneven)).text
 
 
-def test_gains_are_counted_at_the_beginning_and_at_the_end(capsys):
-    with pytest.raises(AssertionError):  # here, memory saves as much at the end
-        ch12.check_gains(RUNS)
-    early = [dict(run) for run in RUNS]
-    for run in early:
-        if run["kind"] == "relative, no memory":
-            run["bits by position"] = [3.0] * 4 + [2.6] * 28
-    ch12.check_gains(early)
-    assert "positions 1 to 4: [0.5  0.49 0.48]" in capsys.readouterr().out
-
-
-def test_a_word_that_no_layer_sees_is_not_recalled():
-    def record(share):
-        runs = [
-            {"word": word, "mem_len": memory, "right": share if word > 8 else 1.0}
-            for word, memory in ((8, 0), (24, 0))
-        ]
-        return {"runs": runs}
-
-    assert "100%6%" in soup(ch12.recall_table(record(0.06))).text.replace("\n", "")
-    with pytest.raises(AssertionError):
-        ch12.recall_table(record(0.5))
-
-
 @pytest.mark.parametrize(("text", "memory", "size"), [("hello", 2, 2), ("h", 4, 0)])
 def test_a_short_last_segment_has_its_frame(text, memory, size):
     levels = states_needed(len(text), 4, memory, 2)

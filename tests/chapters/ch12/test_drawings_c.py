@@ -1,6 +1,5 @@
 """ch12/drawings_c.py, ch12b.py: runs are found, positions drawn, proofs hold."""
 
-import numpy
 import pytest
 import torch
 from bs4 import BeautifulSoup
@@ -31,35 +30,6 @@ def test_runs_are_found_by_their_lengths_and_options(runs):
     assert (plain != same).all()
 
 
-def test_tables_show_means_and_what_there_is_not(runs):
-    trained, _, _, longest = cells(ch12c.memory_table(runs))[0]
-    assert trained == f"{ch12c.bits(runs, 32, 32).mean():.3f}" < longest
-    assert cells(ch12c.memory_table(runs))[2][0] == "–"
-    kept, emptied = cells(ch12c.segments_table(runs))
-    assert float(emptied[0]) > float(emptied[2]) > float(kept[2]) - 0.1
-
-
-def test_a_memory_that_would_help_is_not_what_the_page_says(runs):
-    without = [3.0, 3.0, 3.0]  # worse than reading without a memory
-    with pytest.raises(AssertionError):
-        ch12c.check_memory(runs, without)
-    better = [
-        {**run, "bits": run["bits"] + 0.05 * (run["mem_len"] == 32)} for run in runs
-    ]
-    with pytest.raises(AssertionError):
-        ch12c.check_memory(better, [2.5] * 3)
-    assert numpy.isfinite(ch12c.bits(runs, 8, 256)).all()
-
-
-def test_positions_seen_twice_are_shaded():
-    drawn = BeautifulSoup(ch12c.seen([0, 1, 2, 3], range(2, 6)).text, "html.parser")
-    shaded = [r for r in drawn.select("rect") if r.get("fill-opacity")]
-    assert len(drawn.select("rect")) == 8 and len(shaded) == 4
-    assert "2 positions are seen twice" in drawn.svg["aria-label"]
-    none = BeautifulSoup(ch12c.seen([0, 1], range(2, 6)).text, "html.parser")
-    assert not [r for r in none.select("rect") if r.get("fill-opacity")]
-
-
 def test_the_proofs_of_the_pages_hold(capsys):
     for proof in (
         *(ch12c.check_options, ch12c.check_swapped, ch12c.check_distances),
@@ -77,3 +47,12 @@ def test_the_weight_of_each_table_is_shown():
         adaptive = AdaptiveEmbedding(267_735, 1024, cutoffs=[20_000, 40_000, 200_000])
     rows = cells(ch12b.sizes_table(plain, adaptive))
     assert rows[0] == ["1024", "20.5"] and rows[-1] == ["16", "1.1"] and len(rows) == 4
+
+
+def test_positions_seen_twice_are_shaded():
+    drawn = BeautifulSoup(ch12c.seen([0, 1, 2, 3], range(2, 6)).text, "html.parser")
+    shaded = [r for r in drawn.select("rect") if r.get("fill-opacity")]
+    assert len(drawn.select("rect")) == 8 and len(shaded) == 4
+    assert "2 positions are seen twice" in drawn.svg["aria-label"]
+    none = BeautifulSoup(ch12c.seen([0, 1], range(2, 6)).text, "html.parser")
+    assert not [r for r in none.select("rect") if r.get("fill-opacity")]
