@@ -349,7 +349,7 @@ def reaction_map():
     return ch15b.map_explorer(reaction_model())
 
 
-@covers("15", "annotated/reactions")
+@covers("15", "data/reactions")
 @pytest.mark.parametrize("kind", ["esterification", "Cope rearrangement", "indole"])
 def test_a_tap_shows_what_an_atom_looks_at(alone, kind):
     shown, drawn = alone(reaction_map), ch15b.drawn_reactions()

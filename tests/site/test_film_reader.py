@@ -45,7 +45,7 @@ def judge(browser):
         page.evaluate(
             "annotatedModels = loadedModels" if loaded else "annotatedModels = {}"
         )
-        return results(page, "film_reader.js", states, data)
+        return results(page, "ch10/film_reader.js", states, data)
 
     yield evaluate
     page.close()

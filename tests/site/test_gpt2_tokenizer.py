@@ -6,7 +6,7 @@ from annotated.chapters.ch16 import drawings as ch16
 from annotated.data.byte_bpe import END_OF_TEXT, gpt2_tokenizer
 from tests.data.test_byte_bpe import hard_strings
 
-pytestmark = pytest.mark.covers("16", "annotated/byte_bpe")
+pytestmark = pytest.mark.covers("16", "data/byte_bpe")
 
 TYPE = """(texts) => texts.map((text) => {
   const area = document.querySelector("textarea");

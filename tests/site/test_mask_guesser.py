@@ -15,7 +15,7 @@ from annotated.page.packed import unpack_bert
 from annotated.recipes.pretraining import Tokens
 from tests.site.explorer import results
 
-pytestmark = pytest.mark.covers("15", "annotated/bert.", "annotated/functions.")
+pytestmark = pytest.mark.covers("15", "annotated/bert.", "data/functions.")
 
 LONGEST = 40
 MODULES = {"argparse", "ast", "difflib", "inspect", "json.decoder", "statistics"}
@@ -59,7 +59,7 @@ def guess(browser, data):
 
     def evaluate(*texts, order=ORDERS[0], shown=False, best=ch15.BEST):
         states = [{"text": text, "order": order, "shown": shown} for text in texts]
-        return results(page, "mask_guesser.js", states, data | {"best": best})
+        return results(page, "ch15/mask_guesser.js", states, data | {"best": best})
 
     yield evaluate
     page.close()

@@ -12,7 +12,7 @@ from annotated.page.packed import unpack_model
 from annotated.search import beam_search, cached_greedy_decode, log_probabilities
 from tests.site.explorer import results
 
-pytestmark = pytest.mark.covers("09", "annotated/spelling", "annotated/search.")
+pytestmark = pytest.mark.covers("09", "data/spelling", "annotated/search.")
 
 WORDS = random.Random(9).sample(sorted(spelling_words("test")), 50)
 
@@ -32,7 +32,7 @@ def spell(browser):
     def evaluate(*words, search=ch09.SEARCHES[0]):
         look = {"search": search, "look": "all heads"}
         states = [{"word": word, **look} for word in words]
-        return results(page, "speller.js", states, data)
+        return results(page, "ch09/speller.js", states, data)
 
     yield evaluate
     page.close()

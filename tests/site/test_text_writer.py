@@ -49,7 +49,7 @@ def test_it_writes_what_python_writes(browser, prompt, temperature, top_p):
     data |= {"characters": CHARACTERS, "draws": draws}
     state = {"prompt": prompt, "temperature": temperature, "top_p": top_p, "seed": 2}
     page = browser.new_page()
-    [result] = results(page, "text_writer.js", [state], data)
+    [result] = results(page, "ch11/text_writer.js", [state], data)
     values = result["values"]
     page.close()
     (kept, count), written = write(gpt, prompt, draws[1], temperature, top_p)
@@ -64,7 +64,7 @@ def test_a_character_it_never_met_is_named(browser):
     gpt = model()
     data = {"weights": {n: pack(p) for n, p in gpt.named_parameters()}}
     data |= {"characters": CHARACTERS}
-    [result] = results(page, "text_writer.js", [state], data)
+    [result] = results(page, "ch11/text_writer.js", [state], data)
     page.close()
     assert result["values"] == {"written": "", "strange": "\u00e9"}
     assert "never met the character “\u00e9”" in result["says"]
