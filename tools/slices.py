@@ -28,6 +28,7 @@ CHANGES = re.compile(r"train|fit|step|backward|optim|load|update|append")
 # (`model.train()` is no training)
 TRAINS = re.compile(r"\.(step|backward)$|(^|[._])fit$|(^|\.)train_\w+$|^train$")
 SEEDS = re.compile(r"seed$")
+DRAWINGS = re.compile(r"ch\d\d")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -234,5 +235,7 @@ def _spelled(node: object) -> str:
         return f"[{','.join(map(_spelled, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
+    if isinstance(node, ast.alias) and DRAWINGS.match(node.asname or ""):
+        node = ast.alias(node.asname)  # a chapter's drawings, as the page calls them
     fields = [(k, v) for k, v in ast.iter_fields(node) if v is not None and v != []]
     return f"{type(node).__name__}({','.join(f'{k}={_spelled(v)}' for k, v in fields)})"

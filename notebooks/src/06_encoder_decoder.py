@@ -730,13 +730,22 @@ print(
 # %% Figure: the losses of all rungs tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
 
-ladder, more = recorded("ladder"), recorded("ladder_parts")
+ladder = recorded("ladder")
+NAMES = {
+    "cross-attention alone": "attention alone",
+    "+ residual": "+ residual",
+    "+ network": "+ network",
+    "+ encoder": "+ encoder",
+    "+ norm": "+ norm",
+    "+ self-attention": "+ decoder's self-attention",
+}
+runs = {name: [] for name in (*NAMES, "all but the norm")}
+for row in ladder["rows"]:
+    runs[row["rung"]].append(row)
+more = recorded("ladder_parts")
 ch06.ladder_losses(ladder, more)
 
 # %% Measured: the whole model beside attention alone tags=["hide-input", "proof"]
-from annotated.chapters.ch06.ladder_records import by_parts
-
-runs = by_parts(ladder, more)
 say(
     f"Trained here, the whole model's loss is {last_loss / first_loss:.0%} of "
     "that of attention alone."
@@ -751,7 +760,9 @@ expect(
         "with the residual alone, recorded",
         [
             row["loss"] / alone["loss"]
-            for row, alone in zip(runs["10000"], runs["00000"], strict=True)
+            for row, alone in zip(
+                runs["+ residual"], runs["cross-attention alone"], strict=True
+            )
         ],
     ),
 )
