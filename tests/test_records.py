@@ -34,6 +34,8 @@ BANDED = [name for name in names() if "\ndef bands(" in record.source(name)]
 
 @pytest.mark.parametrize("name", BANDED)
 def test_a_record_is_in_its_bands(name):
+    _, _, body = record.source(name).partition("\ndef bands(")
+    assert "  assert " in body, "these bands cannot fail"
     record.bands(name, record.read(name))
 
 

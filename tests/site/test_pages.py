@@ -17,20 +17,19 @@ def covers(address: str):
     return pytest.param(address, marks=pytest.mark.covers(source))
 
 
-def visited(browser, base, address, findings):
+def faults(browser, base, address, findings) -> list[str]:
     assert SUBPATH in base
     with visiting(browser, base) as visit:
-        found = {check: wrong for check, wrong in findings(visit, address) if wrong}
-    lines = [f"{check}: {fault}" for check, wrong in found.items() for fault in wrong]
-    if lines:
-        pytest.fail("\n".join([address, *lines]), pytrace=False)
+        return [f"{c}: {one}" for c, wrong in findings(visit, address) for one in wrong]
 
 
 @pytest.mark.parametrize("address", PAGES)
 def test_page_and_all_its_drawings(address, browser, base):
-    visited(browser, base, address, checkers.first_sight)
+    found = faults(browser, base, address, checkers.first_sight)
+    assert not found, "\n".join([address, *found])
 
 
 @pytest.mark.parametrize("address", [covers(page) for page in PAGES])
 def test_page_in_use_in_the_dark_and_on_a_phone(address, browser, base):
-    visited(browser, base, address, checkers.in_use)
+    found = faults(browser, base, address, checkers.in_use)
+    assert not found, "\n".join([address, *found])
