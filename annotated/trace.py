@@ -32,6 +32,7 @@ from annotated.positions import (
     PositionalEncoding,
     turn_pairs,
 )
+from annotated.sparse import block_sparse_attention
 from annotated.training import evaluating
 from annotated.transformer import FeedForward, Residual, Transformer
 
@@ -51,9 +52,9 @@ LAYOUT = set(
     "split squeeze t to transpose unbind unflatten unsqueeze view view_as".split()
 )
 #: operations that are steps only where they change a number
-STEPS_IF_CHANGED = ("dropout", "masked_fill", "masked_fill_")
+STEPS_IF_CHANGED = ("cat", "dropout", "masked_fill", "masked_fill_")
 #: functions that are one step, whatever they are made of
-SINGLE_STEPS = (turn_pairs.__name__,)
+SINGLE_STEPS = (turn_pairs.__name__, block_sparse_attention.__name__)
 
 #: what each linear map gives, the letter of that, and the map's own index
 MAPS = {
@@ -90,6 +91,8 @@ OTHERS = {
         r"A_{ij} = \frac{\exp(@_{ij})}{\sum_{j'} \exp(@_{ij'})}"),
     "matmul of weights": ("weighted sum", "C", r"@ \, #"),
     scaled_dot_product_attention.__name__: ("attention", "C",
+        r"\mathrm{softmax}(Q K^\top / \sqrt{k} + B) \, V"),
+    block_sparse_attention.__name__: ("attention in blocks", "C",
         r"\mathrm{softmax}(Q K^\top / \sqrt{k} + B) \, V"),
     "relu": ("activations", "H", r"\max(0, @)"),
     "gelu": ("activations", "H", r"@ \odot \Phi(@)"),
@@ -230,7 +233,7 @@ class _Recorder(TorchFunctionMode):
             return None
         frames = list(_frames())
         if self.whole in frames:
-            self.steps[-1] = self.steps[-1]._replace(value=result.clone())
+            self.go_on(given, result)
         elif name in LAYOUT or (name in STEPS_IF_CHANGED and _same(result, given[0])):
             return before
         elif function is not F.scaled_dot_product_attention or not self.unfold(
@@ -238,6 +241,17 @@ class _Recorder(TorchFunctionMode):
         ):
             self.add(name, frames, given, result, args, kwargs)
         return len(self.steps) - 1
+
+    def go_on(self, given, result) -> None:
+        """Let the last step, which is several operations, read and give this one's."""
+        step, last = self.steps[-1], len(self.steps) - 1
+        numbers = dict.fromkeys(self.made[id(x)][1] for x in given)
+        more = [n for n in numbers if n not in (None, last, *step.reads)]
+        self.steps[-1] = step._replace(
+            value=result.clone(),
+            reads=(*step.reads, *more),
+            shapes=(*step.shapes, *(tuple(self.steps[n].value.shape) for n in more)),
+        )
 
     def unfold(
         self,
@@ -266,9 +280,11 @@ class _Recorder(TorchFunctionMode):
     def add(self, name, frames, given, value, args, kwargs) -> None:
         own = [f for f in frames if id(f.f_locals.get("self")) in self.paths]
         path = self.paths[id(own[0].f_locals["self"])]
-        frame = next(
+        outside = (
             f for f in frames if not f.f_code.co_filename.startswith(HELPER_FILES)
         )
+        single = (f for f in frames if f.f_code.co_name in SINGLE_STEPS)
+        frame = next(single, None) or next(outside)
         function = frame.f_code.co_name
         whole = function in SINGLE_STEPS
         self.whole = frame if whole else None

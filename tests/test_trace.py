@@ -14,6 +14,7 @@ from annotated.attention import MultiHeadAttention, record_attention
 from annotated.bert import Bert, BertConfig
 from annotated.gpt import GPT, GPTConfig
 from annotated.positions import rotary_embedding
+from annotated.sparse import SparseSelfAttention, local_pattern
 from annotated.trace import Step, trace
 from annotated.transformer import FeedForward, Residual, Transformer, TransformerConfig
 
@@ -466,3 +467,17 @@ def test_a_step_says_what_it_is():
         r"\+ b_\{q\}, annotated/attention\.py:\d+",
         repr(step),
     )
+
+
+def test_attention_in_blocks_is_one_step_of_queries_keys_and_values():
+    model = gpt(layers=1)
+    sparse = SparseSelfAttention(24, 4, pattern=local_pattern(2), block=2).eval()
+    sparse.load_state_dict(model.blocks.layers[0].attention.state_dict())
+    model.blocks.layers[0].attention = sparse
+    steps = trace(model, TOKENS)
+    fused = named(steps, "block 1, attention")["attention in blocks"]
+    assert [steps[n].operation for n in fused.reads] == ["queries", "keys", "values"]
+    assert fused.shapes == ((1, 5, 24),) * 3
+    assert fused.value.shape == (1, 4, 5, 6)
+    torch.testing.assert_close(steps[-1].value, model(TOKENS).detach())
+    assert len(steps) == len(trace(gpt(layers=1), TOKENS)) - 4

@@ -154,6 +154,11 @@ class ByteTokenizer:
         Raises:
             ValueError: if the text has half a surrogate pair, which is no character.
         """
+        if half := re.search("[\ud800-\udfff]", text):
+            raise ValueError(
+                "text must hold whole characters, got half of a surrogate pair, "
+                f"{half[0]!r}, at {half.start()}"
+            )
         parts = [text]
         if allow_special and self.special:
             longest_first = sorted(self.special, key=len, reverse=True)
