@@ -562,13 +562,10 @@ def case_borrowed():
 
 
 def case_reading():
+    reading = recipes.reading
     for way in ("sinusoidal", "learned", "learned, large", "rotary", "none"):
-        batch = recipes.reading.reading_task(torch.tensor([4, 6]), seeded())
-        learns(
-            recipes.reading.previous_symbol_loss,
-            on_gpu(recipes.reading.Reader(way)),
-            batch,
-        )
+        batch = reading.reading_task(torch.tensor([4, 6]), seeded())
+        learns(reading.previous_symbol_loss, on_gpu(reading.Reader(way)), batch)
 
 
 def case_distance():
@@ -579,17 +576,15 @@ def case_distance():
 
 
 def case_several_heads():
-    model = on_gpu(recipes.several_heads.with_network(recipes.several_heads.Giving(2)))
-    recipes.several_heads.train_giving(model, seed=0, steps=1)
-    recipes.several_heads.answers_right(model, count=5)
-
-
-def case_missing_letter():
+    heads = recipes.several_heads
+    model = on_gpu(heads.with_network(heads.Giving(2)))
+    heads.train_giving(model, seed=0, steps=1)
+    heads.answers_right(model, count=5)
     attention = MultiHeadAttention(8, 2, kv_heads=1)
-    model = on_gpu(recipes.several_heads.MissingLetter(attention))
-    recipes.several_heads.train_letters(model, seed=0, steps=2)
-    recipes.several_heads.letters_right(model, count=5)
-    recipes.several_heads.right_without_each(model)
+    model = on_gpu(heads.MissingLetter(attention))
+    heads.train_letters(model, seed=0, steps=2)
+    heads.letters_right(model, count=5)
+    heads.right_without_each(model)
 
 
 # ---- chapters 6 to 8, and the laboratory
@@ -620,14 +615,13 @@ def case_ladder():
 
 
 def case_copy_task():
-    for kind in (Transformer, recipes.copy_task.SeesAhead):
+    copy = recipes.copy_task
+    for kind in (Transformer, copy.SeesAhead):
         model = transformer(kind)
-        model.positions = on_gpu(recipes.copy_task.Shifted(8, 40))
-        recipes.copy_task.train_copy(
-            model, recipes.copy_task.copy_batches(0, 2, 3), steps=2
-        )
-        recipes.copy_task.exact_copies(model, seed=0, count=3)
-    recipes.copy_task.with_end(moved(torch.tensor([[3, 4, 0], [5, 6, 7]])))
+        model.positions = on_gpu(copy.Shifted(8, 40))
+        copy.train_copy(model, copy.copy_batches(0, 2, 3), steps=2)
+        copy.exact_copies(model, seed=0, count=3)
+    copy.with_end(moved(torch.tensor([[3, 4, 0], [5, 6, 7]])))
 
 
 def case_train_deep():
@@ -640,25 +634,15 @@ def case_parts():
         learns(recipes.copy_task.next_symbol_loss, model, pair(2, 5))
 
 
-def case_date_model():
-    recipes.date_transformer.train_date_transformer(
-        lambda step: 1e-3, seed=0, steps=1, device=GPU
-    )
-
-
-def case_label_loss():
-    model = on_gpu(recipes.date_transformer.date_model(0))
-    (batch,) = recipes.date_transformer.date_batches(0, 1, DATES)
+def case_date_transformer():
+    dates = recipes.date_transformer
+    dates.train_date_transformer(lambda step: 1e-3, seed=0, steps=1, device=GPU)
+    model = on_gpu(dates.date_model(0))
+    (batch,) = dates.date_batches(0, 1, DATES)
     optimizer, schedule = recipes.common.paper_adam(model, lambda step: 1e-3)
-    fit(
-        model,
-        recipes.date_transformer.label_loss,
-        [batch],
-        optimizer,
-        schedule=schedule,
-    )
-    recipes.date_transformer.how_well(model, DATES)
-    recipes.date_transformer.differences(model, batch)
+    fit(model, dates.label_loss, [batch], optimizer, schedule=schedule)
+    dates.how_well(model, DATES)
+    dates.differences(model, batch)
 
 
 # ---- chapters 11 to 14
@@ -695,15 +679,14 @@ def case_segments_enwik8():
 
 
 def case_segments_options():
-    recipes.segments_options.swapped_update(draw(4, 2), draw(3, 2), 4, 1)
-    model = on_gpu(
-        recipes.segments_options.reach_model(recipes.segments_options.AttachedXL)
-    )
+    options = recipes.segments_options
+    options.swapped_update(draw(4, 2), draw(3, 2), 4, 1)
+    model = on_gpu(options.reach_model(options.AttachedXL))
     text = ids(8, most=96)
-    recipes.segments_options.last_output(model, text, 4)
-    recipes.segments_options.reached_by_change(model, text, 4)
-    recipes.segments_options.reached_by_gradient(model, text, 4)
-    recipes.segments_options.bits_at(xl(), 8, 4, same_length=True)
+    options.last_output(model, text, 4)
+    options.reached_by_change(model, text, 4)
+    options.reached_by_gradient(model, text, 4)
+    options.bits_at(xl(), 8, 4, same_length=True)
 
 
 def case_lsh():
@@ -713,9 +696,6 @@ def case_lsh():
     recipes.lsh.exact_attention(query, value, met[:, 0], causal=True)
     recipes.lsh.recall(query, met, 2, causal=True)
     recipes.lsh.lost_pairs(buckets, met)
-
-
-def case_lsh_text():
     model = gpt(32, recipes.lsh.LSHText, recipes.lsh.LENGTH)
     learns(recipes.lsh.duplicate_loss, model, recipes.lsh.duplicates(2, seeded()))
     recipes.lsh.duplicates_right(model, ["LSH-2"], size=3)
@@ -725,9 +705,6 @@ def case_reversible():
     stack = on_gpu(recipes.reversible.layers(2, 8, 2, 8, dropout=0.1))
     for way in recipes.reversible.STACKS.values():
         sum(way(stack, draw(2, 5, 8), draw(2, 5, 8))).sum().backward()
-
-
-def case_run_reformer_recipe():
     sizes = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}
     sizes |= {"max_len": 64, "rounds": 1, "chunk": 8}
     for kind in ("LSH", "all"):
