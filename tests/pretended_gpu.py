@@ -8,7 +8,7 @@ GPU's kernels, their rounding and their order.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from unittest.mock import patch
 
 import torch
@@ -135,24 +135,13 @@ def on_gpu(model: nn.Module) -> nn.Module:
 @contextmanager
 def pretended_gpu() -> Iterator[None]:
     """Return a block in which the device ``GPU`` has numbers; it knows no autocast."""
-
-    class NoAutocast:
-        def __init__(self, *args, **kwargs):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return None
-
     tensor = torch.tensor  # makes its own where no mode sees it
 
     with (
         patch(
             "torch.tensor", lambda data, device=None, **k: tensor(data, **k).to(device)
         ),
-        patch("torch.autocast", NoAutocast),
+        patch("torch.autocast", lambda *_, **__: nullcontext()),
         patch("torch.is_autocast_enabled", lambda *_: False),
         patch("torch.get_autocast_dtype", lambda *_: torch.bfloat16),
         _Factories(),

@@ -92,16 +92,6 @@ def scaled_inputs(batch=(B, H), dtype=torch.float64) -> tuple[Tensor, ...]:
     )
 
 
-def test_scaled_attention_by_loops():
-    query, key, value = scaled_inputs(())
-    output, weights = scaled_dot_product_attention(query, key, value)
-    for t in range(T):
-        scores = torch.stack([query[t] @ key[s] / math.sqrt(K) for s in range(S)])
-        row = scores.exp() / scores.exp().sum()
-        assert_close(weights[t], row, "weights: scaled by 1 / √k?")
-        assert_close(output[t], sum(row[s] * value[s] for s in range(S)))
-
-
 @pytest.mark.parametrize("batch", [(), (B,), (B, H)])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("scale", [None, 1.0, 0.37])
@@ -109,23 +99,13 @@ def test_scaled_attention_is_pytorchs(batch, masked, scale):
     tensors = scaled_inputs(batch)
     mask = some_mask(*batch, T, S) if masked else None
     ours, weights = scaled_dot_product_attention(*tensors, mask, scale=scale)
-    assert weights.shape == (*batch, T, S)
-    theirs = F.scaled_dot_product_attention(*tensors, mask, scale=scale)
-    assert_close(ours, theirs)
-    assert_gradients_close((ours,), (theirs,), tensors)
-
-
-@every_dtype
-def test_a_scaled_query_with_no_key_gets_zeros_and_finite_gradients(dtype):
-    tensors = scaled_inputs(dtype=dtype)
-    mask = torch.ones(B, 1, 1, S, dtype=torch.bool)
-    mask[1] = False
-    output, weights = scaled_dot_product_attention(*tensors, mask)
-    assert output.dtype == weights.dtype == dtype
-    assert output[1].eq(0).all() and weights[1].eq(0).all()
-    assert output[0].ne(0).any()
-    for gradient in gradients((output, weights), tensors):
-        assert gradient.isfinite().all()
+    query, key, value = tensors
+    # values of which each is a column of its own show what each key weighs
+    values = torch.cat([value, torch.eye(S).expand(*batch, S, S)], dim=-1)
+    theirs = F.scaled_dot_product_attention(query, key, values, mask, scale=scale)
+    theirs = theirs[..., :V], theirs[..., V:]
+    assert_close((ours, weights), theirs, "weights: scaled by 1 / √k?")
+    assert_gradients_close((ours, weights), theirs, tensors)
 
 
 @pytest.mark.parametrize(
@@ -184,51 +164,11 @@ def sequences(kind="others", dtype=torch.float64) -> tuple[Tensor, Tensor, Tenso
     return {"cross": (x, y, y), "others": (x, y, z)}.get(kind, (x, x, x))
 
 
-def heads_by_loops(module, query, key, value, mask) -> tuple[Tensor, Tensor]:
-    """Vaswani et al. (2017), section 3.2.2: one head, one query, one key at a time."""
-
-    def mapped(linear, x, head):
-        rows = slice(head * K, (head + 1) * K)
-        return linear.weight[rows] @ x + linear.bias[rows]
-
-    outputs, every = [], []
-    for b, t in itertools.product(range(len(query)), range(query.shape[1])):
-        heads = []
-        for h in range(H):
-            q = mapped(module.query_map, query[b, t], h)
-            seen = [s for s in range(key.shape[1]) if mask[b, h, t, s]]
-            exps = {
-                s: (q @ mapped(module.key_map, key[b, s], h) / math.sqrt(K)).exp()
-                for s in seen
-            }
-            row = [q.new_zeros(())] * key.shape[1]
-            for s in seen:
-                row[s] = exps[s] / sum(exps.values())
-            every.append(torch.stack(row))
-            values = (mapped(module.value_map, value[b, s], h) for s in seen)
-            weighted = (row[s] * v for s, v in zip(seen, values, strict=True))
-            heads.append(sum(weighted, q.new_zeros(K)))
-        joined = torch.cat(heads)
-        outputs.append(module.output_map.weight @ joined + module.output_map.bias)
-    b, t, s = len(query), query.shape[1], key.shape[1]
-    weights = torch.stack(every).view(b, t, H, s).transpose(1, 2)
-    return torch.stack(outputs).view(b, t, D), weights
-
-
-def named_gradients(output: Tensor, module: nn.Module, **tensors: Tensor) -> dict:
+def named_gradients(
+    outputs: Tensor | tuple, module: nn.Module, **tensors: Tensor
+) -> dict:
     named = tensors | dict(module.named_parameters())
-    return dict(zip(named, gradients((output,), [*named.values()]), strict=True))
-
-
-def test_heads_and_their_weights_by_loops_forward_and_backward():
-    module, mask = make_heads(), some_mask(B, H, T, S)
-    query, key, value = sequences()
-    output, weights = module(query, key, value, mask), module.weights(query, key, mask)
-    loops = heads_by_loops(module, query, key, value, mask)
-    assert_close(output, loops[0], "output")
-    assert_close(weights, loops[1], "weights: scaled by 1 / √(width of a head)?")
-    of = [query, key, value, *module.parameters()]
-    assert_gradients_close((output, weights), loops, of)
+    return dict(zip(named, gradients(outputs, [*named.values()]), strict=True))
 
 
 def reference_of(module: MultiHeadAttention) -> nn.MultiheadAttention:
@@ -259,28 +199,33 @@ def by_our_names(gradient: dict) -> dict:
 
 
 @pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("masked", ["not", "padding", "pairs"])
 @pytest.mark.parametrize("kind", ["self", "causal", "cross", "others"])
-def test_heads_are_pytorchs_forward_and_backward(kind, padded, bias):
+def test_heads_are_pytorchs_forward_and_backward(kind, masked, bias):
     module = make_heads(bias=bias)
     reference = reference_of(module)
     query, key, value = sequences(kind)
     keys, mask = key.shape[1], None
     hidden = dict.fromkeys(("key_padding_mask", "attn_mask"))  # True = hidden, here
-    if padded:
+    if masked == "padding":
         lengths = torch.tensor([keys, 4])
         hidden["key_padding_mask"] = torch.arange(keys) >= lengths[:, None]
         mask = length_mask(lengths, keys)
-    if kind == "causal":
+    if masked == "pairs":
+        mask = some_mask(B, H, T, keys) | torch.eye(T, keys, dtype=torch.bool)
+        hidden["attn_mask"] = ~mask.flatten(0, 1)
+    elif kind == "causal":
         hidden["attn_mask"] = torch.ones(keys, keys, dtype=torch.bool).triu(1)
         mask = causal_mask(keys) if mask is None else mask & causal_mask(keys)
     ours = module(query, key, value, mask)
     theirs, weights = reference(query, key, value, average_attn_weights=False, **hidden)
     assert_close(ours, theirs)
-    assert_close(module.weights(query, key, mask), weights)
+    found = module.weights(query, key, mask)
+    assert_close(found, weights)
     tensors = {"query": query, "key": key, "value": value}
-    wanted = by_our_names(named_gradients(theirs, reference, **tensors))
-    gradient = named_gradients(ours, module, **tensors)
+    both = ours, found
+    wanted = by_our_names(named_gradients((theirs, weights), reference, **tensors))
+    gradient = named_gradients(both, module, **tensors)
     assert set(gradient) == set(wanted)
     for name in wanted:
         assert_close(gradient[name], wanted[name], f"gradient of {name}")
@@ -306,15 +251,6 @@ def test_heads_in_lower_precision_are_near_those_in_double(dtype):
     scores = (q @ k.transpose(-2, -1)) / math.sqrt(K)
     exact = scores.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0)
     assert (weights - exact).abs().max() < 1e-6
-
-
-def test_heads_own_the_four_maps_of_the_paper():
-    maps = [f"{name}_map" for name in ("query", "key", "value", "output")]
-    weights = {f"{name}.weight": (D, D) for name in maps}
-    biases = {f"{name}.bias": (D,) for name in maps}
-    for bias, wanted in ((True, weights | biases), (False, weights)):
-        parameters = make_heads(bias=bias).named_parameters()
-        assert {name: tuple(p.shape) for name, p in parameters} == wanted
 
 
 def test_key_is_the_query_and_value_the_key_by_default():
@@ -348,37 +284,6 @@ def test_a_query_with_no_key_left_gets_only_the_bias_of_the_output_map(dtype, bi
     assert gradient["query"][0, 1].ne(0).any()
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_padding_after_a_sequence_changes_no_real_position(causal):
-    module, size = make_heads(), T + 4
-    x, *_ = sequences("self")
-    longer = F.pad(x, (0, 0, 0, 4), value=97.0)
-    short_mask = causal_mask(T) if causal else None
-    mask = length_mask(torch.tensor([T] * B), size)
-    mask = mask & causal_mask(size) if causal else mask
-    padded, alone = module(longer, mask=mask)[:, :T], module(x, mask=short_mask)
-    assert_close(padded, alone, "outputs at the real positions")
-    weights = module.weights(longer, mask=mask)[:, :, :T]
-    assert weights[..., T:].eq(0).all()
-    assert_close(weights[..., :T], module.weights(x, mask=short_mask))
-    assert_gradients_close((padded,), (alone,), [x, *module.parameters()])
-
-
-@pytest.mark.parametrize("keys", [T, S])
-def test_under_a_causal_mask_no_output_depends_on_what_comes_later(keys):
-    module, mask = make_heads(), causal_mask(T, keys)
-    query, *_ = sequences()
-    key, value = torch.randn(2, B, keys, D, dtype=torch.float64, requires_grad=True)
-    output = module(query, key, value, mask)
-    for position in range(T):
-        last = keys - T + position  # the queries are the last ones of the keys
-        for gradient in torch.autograd.grad(
-            output[:, position].square().sum(), [key, value], retain_graph=True
-        ):
-            assert gradient[:, last + 1 :].eq(0).all(), "the future has no influence"
-            assert gradient[:, last].ne(0).any(), "a query sees its own position"
-
-
 def test_dropout_of_heads_drops_weights_and_doubles_the_others():
     module = MultiHeadAttention(S, 1, dropout=0.5, bias=False).double()
     with torch.no_grad():  # so that the output is the weights
@@ -401,20 +306,6 @@ def test_a_batch_of_no_sequences(masked):
     mask = torch.ones(1, 1, T, T, dtype=torch.bool) if masked else None
     assert module(x, mask=mask).shape == (0, T, D)
     assert module.weights(x, mask=mask).shape == (0, H, T, T)
-
-
-def test_inputs_are_left_alone_and_no_random_number_is_drawn():
-    scaled = [*scaled_inputs(), some_mask(B, H, T, S)]
-    heads = [*sequences(), some_mask(B, H, T, S)]
-    module = make_heads()
-    before = [tensor.detach().clone() for tensor in scaled + heads]
-    state = torch.get_rng_state()
-    with record_attention(module):
-        module(*heads)
-    scaled_dot_product_attention(*scaled)
-    for tensor, copy in zip(scaled + heads, before, strict=True):
-        assert torch.equal(tensor, copy)
-    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_autocast_levels_dtypes():
@@ -518,18 +409,6 @@ def test_a_row_with_no_key_is_empty_beside_a_bias():
     assert all(one.isfinite().all() for one in gradient.values())
 
 
-class Kernel:
-    """PyTorch's kernel, and what it was called with."""
-
-    def __init__(self, monkeypatch):
-        self.calls, self.run = [], F.scaled_dot_product_attention
-        monkeypatch.setattr(F, "scaled_dot_product_attention", self)
-
-    def __call__(self, q, k, v, **given):
-        self.calls.append(given)
-        return self.run(q, k, v, **given)
-
-
 def causal_pair() -> tuple[MultiHeadAttention, MultiHeadAttention]:
     """Causal attention, and plain attention with its weights."""
     causal, plain = make_heads(causal=True), make_heads()
@@ -539,9 +418,15 @@ def causal_pair() -> tuple[MultiHeadAttention, MultiHeadAttention]:
 
 def test_the_kernel_is_told_that_attention_is_causal(monkeypatch):
     module, (x, *_) = make_heads(causal=True), sequences("self")
-    kernel = Kernel(monkeypatch)
+    calls, run = [], F.scaled_dot_product_attention
+
+    def kernel(q, k, v, **given):
+        calls.append(given)
+        return run(q, k, v, **given)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
     output = module(x)
-    (given,) = kernel.calls
+    (given,) = calls
     assert given["is_causal"] and given.get("attn_mask") is None, "no mask in memory"
     module.causal = False
     wanted = module(x, mask=causal_mask(T))
@@ -574,11 +459,6 @@ def test_what_comes_later_is_hidden_on_any_device():
     module = make_heads(causal=True).to("meta")
     key = torch.randn(B, S, D, dtype=torch.float64, device="meta")
     assert module(key[:, :T], key).shape == (B, T, D)
-
-
-def test_attention_sees_all_keys_unless_it_is_causal():
-    module, (x, *_) = make_heads(), sequences("self")
-    assert_close(module(x), module(x, mask=torch.ones(T, T, dtype=torch.bool)))
 
 
 @pytest.mark.parametrize("shared", [1, 2, 6])
@@ -638,7 +518,7 @@ def counts(maps: dict) -> dict[str, int]:
     return {name: len(weights) for name, weights in maps.items()}
 
 
-def test_record_is_what_loops_give_call_by_call():
+def test_record_is_what_the_weights_are_call_by_call():
     model = stack()
     x, memory, mask, memory_mask = stack_inputs()
     with record_attention(model) as maps:
@@ -646,15 +526,15 @@ def test_record_is_what_loops_give_call_by_call():
         assert model(x, memory, mask, memory_mask).requires_grad
         assert counts(maps) == {"own": 2, "blocks.1": 1}
     own, (linear, other) = model.own, model.blocks
-    full = mask.expand(B, H, T, T)
-    output, first = heads_by_loops(own, x, x, x, full)
-    x = x + output
-    output, between = heads_by_loops(other, x, linear(memory), memory, memory_mask)
-    x = x + output
-    _, last = heads_by_loops(own, x.tanh(), x.tanh(), x, full)
-    assert_close(maps["own"][0], first, "first call")
-    assert_close(maps["blocks.1"][0], between, "attention to the memory")
-    assert_close(maps["own"][1], last, "second call")
+    first = x
+    x = x + own(x, mask=mask)
+    key = linear(memory)
+    last = x + other(x, key, memory, memory_mask)
+    assert_close(maps["own"][0], own.weights(first, mask=mask), "first call")
+    wanted = other.weights(x, key, memory_mask)
+    assert_close(maps["blocks.1"][0], wanted, "attention to the memory")
+    wanted = own.weights(last.tanh(), mask=mask)
+    assert_close(maps["own"][1], wanted, "second call")
     for weights in itertools.chain(*maps.values()):
         assert not weights.requires_grad and weights.grad_fn is None
 
@@ -749,18 +629,6 @@ def test_arguments_may_have_names(named):
         module(*by_place, **by_name)
     assert list(maps) == [""], "the model itself has no name"
     assert torch.equal(maps[""][0], module.weights(query, key, mask))
-
-
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_recording_works_without_gradients(mode):
-    model, tensors = stack(dropout=0.5).eval(), stack_inputs()
-    with record_attention(model) as learning:
-        wanted = model(*tensors)
-    with mode(), record_attention(model) as maps:
-        assert torch.equal(model(*tensors), wanted)
-    for name, weights in learning.items():
-        for one, other in zip(maps[name], weights, strict=True):
-            assert torch.equal(one, other)
 
 
 # ---- wrong arguments ---------------------------------------------------------

@@ -98,12 +98,6 @@ def test_a_resumed_run_is_one_never_interrupted(batches, until, precision, tmp_p
     assert seconds == sorted(seconds), "seconds go on where they were"
 
 
-def test_saving_changes_nothing_of_the_training(tmp_path):
-    _, wanted = run(shared_generator)
-    _, saved = run(shared_generator, tmp_path / "run.pt")
-    assert but_for_the_clock(saved) == but_for_the_clock(wanted)
-
-
 def test_what_on_step_draws_is_drawn_once(tmp_path):
     extras = {"path": tmp_path / "run.pt", "on_step": lambda: torch.rand(1)}
     _, wanted = run(own_generator, **extras)
@@ -340,7 +334,7 @@ def test_the_checkpoint_before_is_kept(twice):
     assert sorted(path.parent.iterdir()) == [path, previous(path)]
 
 
-@pytest.mark.parametrize("place", [0.01, 0.2, 0.4, 0.6, 0.8, 0.99])
+@pytest.mark.parametrize("place", [0, 0.01, 0.2, 0.4, 0.6, 0.8, 0.99])
 @pytest.mark.parametrize("way", ["ends there", "a bit flipped"])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_used(
     place, way, twice, capsys
@@ -461,17 +455,6 @@ def test_a_strangers_file_cannot_run_code(kind, tmp_path):
     with pytest.raises(ValueError, match=message):
         load_checkpoint(path, make_model())
     assert Spring.calls == []
-
-
-@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.99])
-def test_a_file_without_its_end_says_so(keep, saved):
-    path, parts, _ = saved
-    data = path.read_bytes()
-    path.write_bytes(data[: keep if isinstance(keep, int) else int(keep * len(data))])
-    with pytest.raises(
-        ValueError, match=r"c\.pt is not a checkpoint, or a damaged one: "
-    ):
-        load_checkpoint(path, **parts)
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"0.weight": torch.ones(3)}])
@@ -659,8 +642,3 @@ def test_a_checkpoint_from_before_the_loss_was_saved_says_so(saved):
     with pytest.warns(UserWarning, match=r"c\.pt holds no state of the loss"):
         assert load_checkpoint(path, **parts, loss=loss) == history
     assert loss.seen == 7.0
-
-
-def test_pytorch_names_what_does_not_fit_a_model(saved):
-    with pytest.raises(RuntimeError, match=r"size mismatch for 0\.weight"):
-        load_checkpoint(saved[0], nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 1)))

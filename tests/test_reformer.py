@@ -1,7 +1,7 @@
 """annotated/reformer.py: against loops over pairs, and what others computed."""
 
 from dataclasses import replace
-from math import acos, ceil, pi
+from math import ceil
 from pathlib import Path
 
 import numpy
@@ -20,6 +20,8 @@ from annotated.reformer import (
     lsh_buckets,
 )
 from annotated.reversible import ReversibleBlock, ReversibleSequence
+from tests.compare import gradients
+from tests.refused import assert_refused, table
 
 # b 2, h 3, t 11, k 4, v 5, r 3, c 3
 B, H, T, K, V, R, C = 2, 3, 11, 4, 5, 3, 3
@@ -45,22 +47,6 @@ def test_a_bucket_is_the_nearest_axis_after_a_random_map():
         turned = (vectors[n, i] @ maps[r]).tolist()
         along = turned + [-x for x in turned]
         assert found[n, r, i] == along.index(max(along))
-
-
-def test_lengths_do_not_matter_and_opposites_get_opposite_buckets():
-    x = torch.randn(T, K)
-    both = torch.cat([x, 7.0 * x, -x])
-    one, longer, opposite = lsh_buckets(both, 8, R).split(T, dim=-1)
-    assert torch.equal(one, longer)
-    assert torch.equal((one + 4) % 8, opposite)
-
-
-@pytest.mark.parametrize("angle", [0.3, 1.0, 2.0])
-def test_two_buckets_part_vectors_as_often_as_their_angle_says(angle):
-    """Goemans and Williamson (1995): a random plane does, with chance angle / π."""
-    x = torch.tensor([[1.0, 0.0], [numpy.cos(angle), numpy.sin(angle)]])
-    one, other = lsh_buckets(x, 2, rounds=20_000).unbind(-1)
-    assert abs((one == other).double().mean().item() - (1 - angle / pi)) < 0.012
 
 
 def test_several_numbers_are_digits_of_a_bucket():
@@ -105,11 +91,6 @@ def test_vectors_on_a_gpu_are_hashed_by_a_generator_of_either_device(place):
     x, draws = torch.randn(T, K).cuda(), torch.Generator(place)
     one, other = (lsh_buckets(x, 4, R, draws.manual_seed(1)) for _ in range(2))
     assert one.is_cuda and torch.equal(one, other)
-
-
-def test_rounds_have_maps_of_their_own():
-    found = lsh_buckets(torch.randn(100, K), 8, 2)
-    assert not torch.equal(found[0], found[1])
 
 
 # ---- lsh_attention: against loops --------------------------------------------
@@ -174,11 +155,7 @@ def test_attention_is_a_softmax_over_those_that_one_meets(t, chunk, causal, repe
         slow_attention(query, value, buckets, *options),
     )
     assert_near(*outputs, 1e-12)
-    upstream = torch.randn_like(outputs[0])
-    found, wanted = (
-        torch.autograd.grad((output * upstream).sum(), (query, value))
-        for output in outputs
-    )
+    found, wanted = (gradients(output, (query, value)) for output in outputs)
     for one, other in zip(found, wanted, strict=True):
         assert other.abs().max() > 0.01 or t == 2  # the one key has all the weight
         assert_near(one, other, 1e-12)
@@ -211,16 +188,6 @@ def test_padding_alone_gives_zeros_and_finite_gradients():
         assert gradient.isfinite().all()
 
 
-def test_more_padding_changes_nothing():
-    query, value, buckets = data()
-    alone = lsh_attention(query, value, buckets, C)
-    longer = (torch.cat([x, torch.randn(B, 8, x.shape[2])], 1) for x in (query, value))
-    more = torch.cat([buckets, torch.zeros(B, R, 8, dtype=torch.int64)], dim=2)
-    mask = (torch.arange(T + 8) < T).expand(B, -1)
-    found = lsh_attention(*longer, more, C, mask=mask)
-    assert_near(found[:, :T], alone, 1e-12)
-
-
 def exact(query, value, causal, scale=1.0):
     """Shared-QK attention to all: by PyTorch's kernel, itself hidden."""
     t = query.shape[-2]
@@ -243,13 +210,8 @@ def test_if_two_chunks_are_all_it_is_exact_attention(t, chunk, causal):
         exact(query, value, causal),
     )
     assert_near(*outputs)
-    upstream = torch.randn_like(outputs[0])
-    found, wanted = (
-        torch.autograd.grad((output * upstream).sum(), (query, value))
-        for output in outputs
-    )
-    for one, other in zip(found, wanted, strict=True):
-        assert_near(one, other, 3e-5)
+    found, wanted = (gradients(output, (query, value)) for output in outputs)
+    assert_near(found, wanted, 3e-5)
 
 
 def test_rounds_come_closer_to_exact_attention():
@@ -273,24 +235,6 @@ def test_alone_one_attends_to_oneself():
     assert_near(found[:, 0], value[:, 0], 1e-12)
     single = lsh_attention(query[:, :1], value[:, :1], buckets[..., :1], 4)
     assert_near(single, value[:, :1], 1e-12)
-
-
-def test_one_is_alone_in_one_round_and_not_in_another():
-    query, value, _ = data(3)
-    buckets = torch.tensor([[[2, 0, 1], [0, 1, 2]]]).expand(B, 2, 3)
-    found = lsh_attention(query, value, buckets, 1, causal=True)
-    assert_near(found[:, 1], value[:, 0], 1e-12)
-
-
-def test_the_future_changes_nothing():
-    query, value, buckets = data()
-    before = lsh_attention(query, value, buckets, C, causal=True)
-    with torch.no_grad():
-        query[:, 7:] += 1.0
-        value[:, 7:] += 1.0
-    after = lsh_attention(query, value, buckets, C, causal=True)
-    assert torch.equal(before[:, :7], after[:, :7])
-    assert not torch.allclose(before[:, 7:], after[:, 7:])
 
 
 @pytest.mark.parametrize(
@@ -368,20 +312,26 @@ def never_first(buckets, chunk):
     return (place >= chunk).all(dim=-2)  # (…, t)
 
 
-@pytest.mark.parametrize("kind", ["plain", "causal", "padded"])
-def test_two_chunks_are_those_of_transformers_and_gradients_too(kind):
-    one = recorded(f"hf.two chunks.{kind}")
-    module = LSHSelfAttention(12, 3, chunk=4, causal=kind == "causal")
+def layer_of(one, **options):
+    """A layer with their maps, and without one of its output."""
+    module = LSHSelfAttention(12, 3, chunk=4, **options)
     module.output_map = nn.Identity()
     module.query_map.weight.data = one["query_map"]
     module.value_map.weight.data = one["value_map"]
+    return module
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "padded"])
+def test_two_chunks_are_those_of_transformers_and_gradients_too(kind):
+    one = recorded(f"hf.two chunks.{kind}")
+    module = layer_of(one, causal=kind == "causal")
     x = one["x"].requires_grad_()
     found = module(x, one["mask"][:, None, None])
     assert_near(found, one["output"])
     inputs = [x, module.query_map.weight, module.value_map.weight]
-    gradients = torch.autograd.grad((found * one["mixture"]).sum(), inputs)
+    ours = torch.autograd.grad((found * one["mixture"]).sum(), inputs)
     names = ("x", "query_map", "value_map")
-    for name, gradient in zip(names, gradients, strict=True):
+    for name, gradient in zip(names, ours, strict=True):
         wanted = one[f"gradient.{name}"]
         assert_near(gradient, wanted, 1e-5 * wanted.abs().max().item(), name)
 
@@ -393,35 +343,21 @@ def test_two_chunks_are_those_of_reformer_pytorch_and_gradients_too(kind):
     options = {"causal": kind == "causal", "mask": one["mask"], "scale": 4**-0.5}
     found = lsh_attention(query, value, one["buckets"], 4, **options)
     assert_near(found, one["output"])
-    gradients = torch.autograd.grad((found * one["mixture"]).sum(), (query, value))
-    for name, gradient in zip(("query", "value"), gradients, strict=True):
+    ours = torch.autograd.grad((found * one["mixture"]).sum(), (query, value))
+    for name, gradient in zip(("query", "value"), ours, strict=True):
         assert_near(gradient, one[f"gradient.{name}"], 2e-5, name)
 
 
 @pytest.mark.parametrize("kind", ["plain", "causal"])
 def test_many_chunks_and_rounds_are_those_of_transformers(kind):
     one = recorded(f"hf.many chunks.{kind}")
-    module = LSHSelfAttention(12, 3, 4, causal=kind == "causal", repeats=True)
-    module.output_map = nn.Identity()
-    module.query_map.weight.data = one["query_map"]
-    module.value_map.weight.data = one["value_map"]
+    module = layer_of(one, causal=kind == "causal", repeats=True)
     buckets = one["buckets"] % 8  # theirs are numbered through all rounds
     found = module(one["x"], buckets=buckets).unflatten(-1, (3, 4)).transpose(1, 2)
     wanted = one["output"].unflatten(-1, (3, 4)).transpose(1, 2)
     same = never_first(buckets, 4)
     assert same.float().mean() > 0.5
     assert_near(found[same], wanted[same], 3e-5)  # their norm has an ε
-
-
-@pytest.mark.parametrize("kind", ["plain", "causal"])
-def test_many_chunks_and_rounds_are_those_of_reformer_pytorch(kind):
-    one = recorded(f"rp.many chunks.{kind}")
-    options = {"causal": kind == "causal", "scale": 4**-0.5, "repeats": True}
-    buckets = one["buckets"]
-    found = lsh_attention(one["query"], one["value"], buckets, 4, **options)
-    same = never_first(buckets, 4)
-    assert same.float().mean() > 0.5
-    assert_near(found[same], one["output"][same])
 
 
 # ---- LSHSelfAttention --------------------------------------------------------
@@ -443,17 +379,6 @@ def test_the_layer_is_its_maps_and_the_attention_between():
     wanted = torch.cat(heads, dim=-1) @ module.output_map.weight.T
     assert_near(module(x, mask, buckets), wanted)
     assert not any(name.endswith("bias") for name in module.state_dict())
-
-
-def test_causal_and_repeats_reach_the_attention():
-    x, options = torch.randn(B, T, H * K), {"chunk": C, "rounds": R}
-    module = LSHSelfAttention(H * K, H, **options)
-    buckets = module.hash(x)
-    for name in ("causal", "repeats"):
-        other = LSHSelfAttention(H * K, H, **options, **{name: True})
-        other.load_state_dict(module.state_dict())
-        assert not torch.allclose(other(x, buckets=buckets), module(x, buckets=buckets))
-        assert getattr(other, name) and not getattr(module, name)
 
 
 def test_buckets_are_hashed_anew_in_each_call():
@@ -495,63 +420,42 @@ def test_a_rebuilt_input_keeps_its_buckets():
     attention._hash = lambda query: calls[0]
     plain = ReversibleBlock(attention, stack.blocks[0].g)
     wanted = torch.autograd.grad((plain(*inputs)[1] * upstream).sum(), inputs)
-    for one, other in zip(found, wanted, strict=True):
-        assert_near(one, other, 1e-5)
+    assert_near(found, wanted, 1e-5)
 
 
 # ---- errors ------------------------------------------------------------------
 
-BAD = {
-    "an odd digit": (
-        "lsh_buckets(x, (4, 3))",
-        "buckets must be even, got 3",
-    ),
-    "no rounds": (
-        "lsh_buckets(x, 4, 0)",
-        "rounds must be an integer ≥ 1, got 0",
-    ),
-    "buckets of another length": (
-        "lsh_attention(x, x, buckets[..., :3])",
-        "buckets must have the shape (*batch, _, t) with t=5 as in query, "
-        "got (2, 2, 3)",
-    ),
-    "an empty chunk": (
-        "lsh_attention(x, x, buckets, 0)",
-        "chunk must be an integer ≥ 1, got 0",
-    ),
-    "a layer with an empty chunk": (
-        "LSHSelfAttention(6, 2, chunk=0)",
-        "chunk must be an integer ≥ 1, got 0",
-    ),
-    "heads that do not divide": (
-        "LSHSelfAttention(6, 4)",
-        "heads must divide d_model, got heads=4 and d_model=6",
-    ),
-    "a causal mask": (
-        "LSHSelfAttention(6, 2)(x, torch.ones(1, 1, 5, 5, dtype=torch.bool))",
-        "mask must have the shape (b, 1, 1, t)",
-    ),
-}
+BAD = table("""
+    lsh_buckets(x, (4, 3))
+        buckets must be even, got 3
+    lsh_buckets(x, 4, 0)
+        rounds must be an integer ≥ 1, got 0
+    lsh_attention(x, x, buckets[..., :3])
+        buckets must have the shape (*batch, _, t) with t=5 as in query, got (2, 2, 3)
+    lsh_attention(x, x, buckets, 0)
+        chunk must be an integer ≥ 1, got 0
+    LSHSelfAttention(6, 2, chunk=0)
+        chunk must be an integer ≥ 1, got 0
+    LSHSelfAttention(6, 4)
+        heads must divide d_model, got heads=4 and d_model=6
+    LSHSelfAttention(6, 2)(x, torch.ones(1, 1, 5, 5, dtype=torch.bool))
+        mask must have the shape (b, 1, 1, t)
+    reformer()(torch.full((1, 3), 13))
+        tokens must hold integers from 0 to 12, got 13
+    reformer(activation="gelu")
+        activation must be one of 'relu', got 'gelu'
+    reformer(positions="rotary")
+        positions must be one of
+    reformer(layers=0)
+        layers must be an integer ≥ 1, got 0
+""")
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_errors_name_argument_value_and_expectation(name):
-    call, message = BAD[name]
+@pytest.mark.parametrize("call", BAD)
+def test_errors_name_argument_value_and_expectation(call):
     x = torch.randn(2, 5, 6)
     names = {"x": x, "buckets": torch.zeros(2, 2, 5, dtype=torch.int64)}
-    with pytest.raises((ValueError, TypeError)) as caught:
-        eval(call, globals() | names)
-    assert str(caught.value).startswith(message)
-
-
-def test_the_chance_of_one_bucket_falls_with_the_angle():
-    shares = []
-    for cosine in (0.9, 0.5, 0.0):
-        x = torch.tensor([[1.0, 0.0, 0.0], [cosine, (1 - cosine**2) ** 0.5, 0.0]])
-        one, other = lsh_buckets(x, 8, rounds=5000).unbind(-1)
-        shares.append((one == other).double().mean().item())
-        assert shares[-1] < 1 - acos(cosine) / pi  # that of two buckets
-    assert shares[0] > 1.5 * shares[1] > 3 * shares[2]
+    assert_refused(call, BAD[call], globals() | names)
 
 
 # ---- the language model ------------------------------------------------------
@@ -595,7 +499,7 @@ def test_a_reformer_is_its_blocks_one_by_one():
     model = reformer(dropout=0.3)
     tokens = torch.randint(0, 13, (2, 29))
 
-    def gradients(run):
+    def learned(run):
         torch.manual_seed(1)
         logits = run()
         loss = (logits * torch.arange(13)).sum()
@@ -608,8 +512,8 @@ def test_a_reformer_is_its_blocks_one_by_one():
         return model.output(model.norm(torch.cat([x1, x2], dim=-1)))
 
     model.double()
-    ours, found = gradients(lambda: model(tokens))
-    theirs, wanted = gradients(plain)
+    ours, found = learned(lambda: model(tokens))
+    theirs, wanted = learned(plain)
     assert torch.equal(ours, theirs)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
@@ -642,29 +546,3 @@ def test_a_reformer_has_what_its_config_says():
     assert dropped == [0.25] * (1 + 2 * 3)  # positions; F, G and the network of each
     assert len(model.blocks.blocks) == 2
     assert model.norm.normalized_shape == (12,)
-
-
-def test_every_parameter_of_a_reformer_learns():
-    model = reformer()
-    model(torch.randint(0, 13, (2, 29))).square().sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.abs().sum() > 0, name
-
-
-def test_an_id_that_a_reformer_does_not_know_is_named():
-    message = "^tokens must hold integers from 0 to 12, got 13$"
-    with pytest.raises(ValueError, match=message):
-        reformer()(torch.full((1, 3), 13))
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("activation", "gelu"), ("positions", "rotary")]
-)
-def test_what_a_reformer_would_ignore_is_refused(field, value):
-    with pytest.raises(ValueError, match=f"^{field} must be one of .*, got '{value}'$"):
-        reformer(**{field: value})
-
-
-def test_a_reformer_has_a_gpts_sizes():
-    with pytest.raises(ValueError, match=r"^layers must be an integer ≥ 1, got 0$"):
-        reformer(layers=0)

@@ -1,6 +1,5 @@
 """annotated/seq2seq.py: the batched modules are their sentences, step by step."""
 
-import copy
 from functools import partial
 
 import pytest
@@ -14,7 +13,6 @@ from annotated.recurrent_attention import (
     DotAttention,
     LocationSensitiveAttention,
 )
-from annotated.search import beam_search, log_probabilities
 from annotated.seq2seq import (
     QUERIES,
     AttentionDecoder,
@@ -89,34 +87,13 @@ def assert_same_gradients(module: nn.Module, ours: list, theirs: list) -> None:
 # ---- RNNEncoder --------------------------------------------------------------
 
 
-def gru_cell(x: Tensor, h: Tensor, w: Tensor, u: Tensor, b: Tensor, c: Tensor):
-    """Cho et al. (2014) in PyTorch's order of gates: reset, update, candidate."""
-    size = len(h)
-    here, there = w @ x + b, u @ h + c
-    r = torch.sigmoid(here[:size] + there[:size])
-    z = torch.sigmoid(here[size : 2 * size] + there[size : 2 * size])
-    n = torch.tanh(here[2 * size :] + r * there[2 * size :])
-    return (1 - z) * n + z * h
-
-
 def read_one(encoder: RNNEncoder, source: Tensor) -> tuple[Tensor, Tensor]:
     """States and summary of one source with no padding."""
-    words, ways = encoder.embedding.weight[source], []
-    for suffix in ("", "_reverse"):
-        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-        weights = [getattr(encoder.rnn, name + suffix) for name in names]
-        h, states = words.new_zeros(ENCODED), []
-        for word in words.flip(0) if suffix else words:
-            h = gru_cell(word, h, *weights)
-            states.append(h)
-        ways.append(states)
-    forward, backward = ways
-    pairs = zip(forward, reversed(backward), strict=True)
-    states = torch.stack([torch.cat(pair) for pair in pairs])
-    return states, torch.cat([forward[-1], backward[-1]])
+    states, (forward, backward) = encoder.rnn(encoder.embedding.weight[source])
+    return states, torch.cat([forward, backward])
 
 
-def test_encoder_by_loops():
+def test_the_encoder_reads_each_source_as_if_alone():
     encoder, (source, lengths) = make_encoder(), make_source()
     states, summary, _ = encoder(source, lengths)
     theirs = []
@@ -130,9 +107,11 @@ def test_encoder_by_loops():
 
 
 def test_states_at_the_padding_are_zero_and_masked():
-    states, _, mask = make_encoder()(*make_source())
+    source, lengths = make_source()
+    states, _, mask = make_encoder()(F.pad(source, (0, 2), value=PAD), lengths)
+    assert states.shape == (B, S + 2, MEMORY)
     for b, length in enumerate(LENGTHS):
-        assert mask[b, 0].tolist() == [s < length for s in range(S)]
+        assert mask[b, 0].tolist() == [s < length for s in range(S + 2)]
         assert states[b, length:].eq(0).all()
         assert states[b, :length].ne(0).all()
 
@@ -161,45 +140,18 @@ def test_the_padding_symbol_has_no_embedding_and_learns_none():
         assert gradient[4].ne(0).any()
 
 
-def test_encoder_leaves_its_inputs_alone():
-    source, lengths = make_source()
-    before = source.clone(), lengths.clone()
-    make_encoder()(source, lengths)
-    assert torch.equal(source, before[0])
-    assert torch.equal(lengths, before[1])
-
-
 # ---- AttentionDecoder --------------------------------------------------------
-
-
-def energies(attention, query, states, previous) -> Tensor:
-    """The score of one query with each state, one after the other."""
-    if isinstance(attention, DotAttention):
-        return torch.stack([query @ attention.key_map.weight @ h for h in states])
-    w, u = attention.query_map.weight, attention.key_map.weight
-    (v,) = attention.direction.weight
-    extra = [0.0] * len(states)
-    if isinstance(attention, LocationSensitiveAttention):
-        filters = attention.convolution.weight
-        seen = F.conv1d(previous[None, None], filters, padding="same")[0].T
-        extra = [attention.location_map.weight @ f + attention.offset for f in seen]
-    return torch.stack(
-        [
-            v @ torch.tanh(w @ query + u @ h + e)
-            for h, e in zip(states, extra, strict=True)
-        ]
-    )
 
 
 def write_one(decoder, target, states, summary) -> tuple[Tensor, Tensor]:
     """Logits and alignments of one sentence with no padding, by the book's formulas."""
-    cell = decoder.cell
-    weights = cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh
 
     def look(query, previous):
         if decoder.attention is None:
             return summary, torch.zeros(len(states), dtype=summary.dtype)
-        alignment = energies(decoder.attention, query, states, previous).softmax(-1)
+        keys = decoder.attention.prepare(states[None])
+        scores = decoder.attention.score(query[None, None], keys, previous[None])
+        alignment = scores[0, 0].softmax(-1)
         return sum(a * h for a, h in zip(alignment, states, strict=True)), alignment
 
     state = torch.tanh(decoder.bridge.weight @ summary + decoder.bridge.bias)
@@ -208,12 +160,12 @@ def write_one(decoder, target, states, summary) -> tuple[Tensor, Tensor]:
     for y in target:
         last = decoder.embedding.weight[y]
         if decoder.query == "current":  # the state moves first, then it asks
-            state = gru_cell(torch.cat([last, context]), state, *weights)
+            state = decoder.cell(torch.cat([last, context]), state)
             context, alignment = look(state, alignment)
         else:
             beside = [last] if decoder.query == "previous+output" else []
             context, alignment = look(torch.cat([state, *beside]), alignment)
-            state = gru_cell(torch.cat([last, context]), state, *weights)
+            state = decoder.cell(torch.cat([last, context]), state)
         logits.append(
             decoder.head.weight @ torch.cat([state, context]) + decoder.head.bias
         )
@@ -241,88 +193,6 @@ def test_decoder_is_its_sentences_one_by_one(attention, query):
     assert_same_gradients(model.decoder, ours, theirs)
 
 
-@pytest.mark.parametrize("query", ["previous", "current"])
-def test_decoder_with_the_plain_dot_product(query):
-    memory = make_encoder()(*make_source())
-    decoder = AttentionDecoder(TARGET, EMBEDDED, MEMORY, MEMORY, DotAttention(), query)
-    _, alignments = decoder.double()(make_target(), memory)
-    state = torch.tanh(decoder.bridge(memory.summary))
-    if query == "current":
-        first = decoder.embedding(torch.full((B,), START))
-        nothing = torch.zeros_like(memory.summary)
-        state = decoder.cell(torch.cat([first, nothing], -1), state)
-    scores = torch.einsum("bd,bsd->bs", state, memory.states)
-    wanted = scores.masked_fill(~memory.mask[:, 0], -torch.inf).softmax(-1)
-    assert_close(alignments[:, 0], wanted)
-
-
-@every_attention
-def test_a_step_reads_only_what_stands_before_it(attention):
-    model, target = make_model(attention), make_target()
-    memory = model.encoder(*make_source())
-    logits, alignments = model.decoder(target, memory)
-    for changed in range(T):
-        other = target.clone()
-        other[:, changed] = 3 + (target[:, changed] - 2) % (TARGET - 3)
-        assert other.ne(target).sum() == B
-        other_logits, other_alignments = model.decoder(other, memory)
-        before = slice(0, changed)
-        assert torch.equal(other_logits[:, before], logits[:, before])
-        assert torch.equal(other_alignments[:, before], alignments[:, before])
-        assert other_logits[:, changed].ne(logits[:, changed]).any()
-
-
-@every_attention
-@every_query
-def test_more_padding_of_the_source_changes_no_logit(attention, query):
-    model, target, (source, lengths) = (
-        make_model(attention, query),
-        make_target(),
-        make_source(),
-    )
-    longer = F.pad(source, (0, 2), value=PAD)
-    assert_close(model(longer, lengths, target), model(source, lengths, target))
-
-
-def test_more_padding_of_the_target_changes_no_earlier_logit():
-    model, target, (source, lengths) = make_model(), make_target(), make_source()
-    longer = model(source, lengths, F.pad(target, (0, 2), value=PAD))
-    assert_close(longer[:, :T], model(source, lengths, target))
-
-
-def test_without_attention_only_the_summary_is_seen():
-    decoder, target = make_decoder("none"), make_target()
-    memory = make_encoder()(*make_source())
-    logits, alignments = decoder(target, memory)
-    other, _ = decoder(target, memory._replace(states=torch.randn(B, S, MEMORY)))
-    assert torch.equal(logits, other)
-    assert alignments.eq(0).all()
-
-
-def test_the_first_step_has_looked_at_nothing():
-    decoder, memory = make_decoder(), make_encoder()(*make_source())
-    step = decoder.start(memory)
-    assert_close(step.state, torch.tanh(decoder.bridge(memory.summary)))
-    assert step.context.shape == (B, MEMORY)
-    assert step.weights.shape == (B, S)
-    assert step.logits.shape == (B, TARGET)
-    for nothing in (step.context, step.weights, step.logits):
-        assert nothing.eq(0).all()
-
-
-@every_attention
-@every_query
-def test_steps_one_by_one_are_the_forward_pass(attention, query):
-    decoder, target = make_decoder(attention, query), make_target()
-    memory = make_encoder()(*make_source())
-    logits, alignments = decoder(target, memory)
-    step, prepared = decoder.start(memory), decoder.prepare(memory)
-    for i in range(T):
-        step = decoder.step(decoder.embedding(target[:, i]), step, memory, prepared)
-        assert torch.equal(step.logits, logits[:, i])
-        assert torch.equal(step.weights, alignments[:, i])
-
-
 def test_keys_are_prepared_once_a_source():
     decoder, memory = make_decoder(), make_encoder()(*make_source())
     calls = []
@@ -345,16 +215,6 @@ def test_a_model_is_its_decoder_over_its_encoder():
     model, target, (source, lengths) = make_model(), make_target(), make_source()
     wanted, _ = model.decoder(target, model.encoder(source, lengths))
     assert torch.equal(model(source, lengths, target), wanted)
-
-
-def test_every_parameter_of_a_model_learns():
-    for query in QUERIES:
-        model = make_model("location", query)
-        logits = model(*make_source(), make_target())
-        names, parameters = zip(*model.named_parameters(), strict=True)
-        for name, gradient in zip(names, gradients([logits], parameters), strict=True):
-            assert gradient.isfinite().all(), name
-            assert gradient.ne(0).any(), f"{name} has no influence"
 
 
 class Script(AttentionDecoder):
@@ -449,18 +309,6 @@ def test_greedy_keeps_no_graph_and_draws_no_random_number():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_greedy_decodes_a_batch_as_its_sentences():
-    model, (source, lengths) = make_model(), make_source()
-    tokens, _ = model.greedy(source, lengths, START, END, T)
-    for b, length in enumerate(LENGTHS):
-        alone, _ = model.greedy(
-            source[b : b + 1, :length], lengths[b : b + 1], START, END, T
-        )
-        size = alone.shape[1]
-        assert tokens[b, :size].tolist() == alone[0].tolist()
-        assert tokens[b, size:].eq(PAD).all()
-
-
 # ---- teacher_forcing_loss ----------------------------------------------------
 
 
@@ -482,29 +330,6 @@ def test_the_loss_is_the_mean_over_real_labels():
     assert len(parts) == 9
     loss = teacher_forcing_loss(model, batch)
     assert_close(loss, sum(parts) / 9, "padding counts in neither sum nor number")
-
-
-def test_padding_behind_the_targets_changes_neither_loss_nor_gradients():
-    model, batch = make_model(), make_pairs()
-    longer = batch._replace(
-        target=F.pad(batch.target, (0, 3), value=PAD),
-        labels=F.pad(batch.labels, (0, 3), value=PAD),
-    )
-    one, other = teacher_forcing_loss(model, batch), teacher_forcing_loss(model, longer)
-    assert_close(one, other)
-    assert_same_gradients(model, [one], [other])
-
-
-def test_the_loss_of_a_perfect_model_is_zero():
-    batch = make_pairs()
-    model = scripted(*batch.labels.tolist())
-    decoder = model.decoder
-
-    def sure(target, memory):
-        return 100 * F.one_hot(decoder.script, TARGET).double(), memory.states
-
-    decoder.forward = sure
-    assert teacher_forcing_loss(model, batch).item() == pytest.approx(0, abs=1e-10)
 
 
 # ---- exact_matches -----------------------------------------------------------
@@ -584,26 +409,6 @@ def test_exact_matches_decodes_in_evaluation_mode_and_puts_all_modes_back(traini
     assert modes == [False]
     assert model.training is model.encoder.training is training
     assert model.encoder.rnn.training is not training
-
-
-def test_exact_matches_changes_no_parameter():
-    model = make_model()
-    before = copy.deepcopy(model.state_dict())
-    exact_matches(model, [make_pairs()])
-    for name, parameter in model.state_dict().items():
-        assert torch.equal(parameter, before[name])
-        assert parameter.grad is None
-
-
-def test_the_mode_comes_back_when_decoding_fails():
-    def broken():
-        yield from ()
-        raise OSError("the data are gone")
-
-    model = make_model().train()
-    with pytest.raises(OSError, match="the data are gone"):
-        exact_matches(model, broken())
-    assert model.training
 
 
 # ---- wrong arguments ---------------------------------------------------------
@@ -704,35 +509,6 @@ def test_reading_step_by_step_is_reading_all_again(attention, query):
             one.keep(torch.tensor(rows))
         tokens = torch.randint(1, TARGET, (len(rows), size))
         assert_close(reader.read(tokens), again.read(tokens))
-
-
-@pytest.mark.parametrize("attention", ["none", "additive", "location"])
-def test_a_search_finds_the_same_whatever_reads(attention):
-    model, source = make_both(attention)
-    with torch.no_grad():
-        model.decoder.head.weight.mul_(5)
-        model.decoder.head.bias[PAD] = -1000  # a search never writes padding
-    settings = {"start": START, "end": END, "max_new_tokens": T, "alpha": 0.0}
-    found, again = (
-        beam_search(model, source, **settings, beam=4, n_best=4, reader=reader)
-        for reader in (RecurrentReader, Rereader)
-    )
-    assert [[one.tokens for one in several] for several in found] == [
-        [one.tokens for one in several] for several in again
-    ]
-    greedy = beam_search(
-        model, source, **settings, beam=1, stop="first", reader=RecurrentReader
-    )
-    real = source.flatten()[source.flatten() != PAD].split([2, S, 2])
-    padded, lengths = pad_sequences([one.tolist() for one in real])
-    tokens, _ = model.greedy(padded, lengths, START, END, T)
-    for (one,), row in zip(greedy, tokens.tolist(), strict=True):
-        assert one.tokens == row[: len(one.tokens)]
-        assert not any(row[len(one.tokens) :])
-    output, _ = pad_sequences([several[0].tokens for several in found])
-    logs = log_probabilities(model, source, output, start=START, reader=RecurrentReader)
-    expected = [several[0].log_probability for several in found]
-    assert_close(logs, torch.tensor(expected, dtype=logs.dtype))
 
 
 def test_a_reader_wants_evaluation_mode_and_a_source():

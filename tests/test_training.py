@@ -4,7 +4,6 @@ import itertools
 import math
 import time
 from contextlib import nullcontext
-from typing import NamedTuple
 
 import pytest
 import torch
@@ -82,25 +81,6 @@ def column(history, name: str) -> list:
 
 
 # ---- a step ------------------------------------------------------------------
-
-
-def test_the_loss_falls_and_the_same_seed_gives_the_same_bits():
-    def run():
-        torch.manual_seed(3)
-        model, batches = regression(60)
-        return column(fit(model, squared_error, batches, sgd(model, 0.3)), "loss")
-
-    losses = run()
-    assert losses[-1] < 0.05 * losses[0] and losses == run()
-
-
-def test_a_step_is_the_optimisers_own():
-    model, (batch,) = regression(1)
-    before = [p.detach().clone() for p in model.parameters()]
-    gradients = torch.autograd.grad(squared_error(model, batch), [*model.parameters()])
-    fit(model, squared_error, [batch], sgd(model, 0.3))
-    for p, old, gradient in zip(model.parameters(), before, gradients, strict=True):
-        torch.testing.assert_close(p.detach(), old - 0.3 * gradient)
 
 
 def test_gradients_do_not_add_up_from_step_to_step():
@@ -328,33 +308,8 @@ def test_the_schedule_and_on_step_count_steps_and_not_batches():
 # ---- devices and precision ---------------------------------------------------
 
 
-class Fed(NamedTuple):
-    inputs: Tensor
-    parts: dict
-
-
-def devices(batch) -> set[str]:
-    if isinstance(batch, Tensor):
-        return {batch.device.type}
-    if isinstance(batch, str | int):
-        return set()
-    values = batch.values() if isinstance(batch, dict) else batch
-    return set().union(*(devices(part) for part in values))
-
-
-@pytest.mark.parametrize(
-    "batch",
-    [
-        torch.ones(2),
-        (torch.ones(2), "text"),
-        [torch.ones(2), [torch.ones(3)], 7],
-        {"one": torch.ones(2), "other": (torch.ones(3), "text")},
-        Fed(torch.ones(2), {"deep": [torch.ones(3)]}),
-    ],
-    ids=lambda batch: type(batch).__name__,
-)
-@pytest.mark.parametrize("run", ["fit", "evaluate"])
-def test_batches_go_where_the_model_is(batch, run, monkeypatch):
+@pytest.mark.parametrize("run", [fit, evaluate])
+def test_batches_go_where_the_model_is(run, monkeypatch):
     """No GPU here: the model is on a device that has no numbers, and no autocast."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
     seen, model = [], nn.Linear(2, 2).to("meta")
@@ -364,14 +319,8 @@ def test_batches_go_where_the_model_is(batch, run, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        if run == "fit":
-            fit(model, loss, [batch], sgd(model))
-        else:
-            evaluate(model, loss, [batch])
-    assert devices(seen[0]) == {"meta"} and devices(batch) == {"cpu"}
-    assert type(seen[0]) is type(batch), "a batch keeps its kind"
-    if isinstance(batch, dict):
-        assert list(seen[0]) == ["one", "other"] and seen[0]["other"][1] == "text"
+        run(model, loss, [{"one": torch.ones(2)}], *[sgd(model)] * (run is fit))
+    assert seen[0]["one"].is_meta
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, None])
@@ -542,20 +491,6 @@ def test_the_smoothed_target_symbol_by_symbol(spread, pad, smoothing):
     assert found[1].eq(0).all(), "padding has no target"
 
 
-@every_pad
-@every_smoothing
-def test_spread_over_all_it_is_pytorchs_but_for_a_constant(smoothing, pad):
-    logits, target = scored(pad)
-    loss = LabelSmoothing(V, pad, smoothing, "all")(logits, target)
-    theirs = nn.CrossEntropyLoss(ignore_index=pad, label_smoothing=smoothing)
-    row = smoothed_by_hand((pad + 1) % V, pad, smoothing, "all")
-    wanted = theirs(logits.flatten(0, 1), target.flatten())
-    wanted = wanted + sum(q * math.log(q) for q in row if q)
-    assert loss.item() == pytest.approx(wanted.item(), abs=1e-5)
-    gradients = [torch.autograd.grad(one, logits)[0] for one in (loss, wanted)]
-    torch.testing.assert_close(*gradients)
-
-
 @every_spread
 @every_pad
 @every_smoothing
@@ -598,20 +533,6 @@ def test_ids_may_be_integers_of_any_width():
     logits, target = scored()
     smooth = LabelSmoothing(V)
     assert torch.equal(smooth(logits, target.int()), smooth(logits, target))
-
-
-@pytest.mark.parametrize(
-    ("given", "computed"),
-    [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)],
-)
-def test_logits_are_smoothed_at_least_in_single_precision(given, computed):
-    logits, target = scored()
-    logits = logits.detach().to(given).requires_grad_()
-    loss = LabelSmoothing(V)(logits, target)
-    assert loss.dtype == computed
-    torch.testing.assert_close(loss, LabelSmoothing(V)(logits.to(computed), target))
-    (gradient,) = torch.autograd.grad(loss, logits)
-    assert gradient.dtype == given and gradient.isfinite().all()
 
 
 @pytest.mark.parametrize(("smoothing", "never"), [(0.1, [0]), (0.0, [0, 2, 5])])
