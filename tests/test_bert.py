@@ -1,7 +1,5 @@
 """annotated/bert.py: embeddings, the encoder of chapter 6, and its two answers."""
 
-import dataclasses
-
 import pytest
 import torch
 
@@ -117,17 +115,6 @@ def test_one_layer_may_do_the_work_of_all():
     assert count == sum(p.numel() for p in one.parameters())
 
 
-def test_alberts_base_model_has_as_many_parameters_as_the_paper_says():
-    with torch.device("meta"):
-        config = BertConfig(30_000, embedding_width=128, shared=True)
-        model = Bert(config)
-    heads = [model.transform, model.transform_norm, model.follows]
-    extra = sum(p.numel() for head in heads for p in head.parameters())
-    extra += model.output.bias.numel()
-    # Lan et al. (2020), table 1: 12 million
-    assert sum(p.numel() for p in model.parameters()) - extra == 11_683_584
-
-
 def test_every_token_sees_every_other():
     model, tokens = make_model(), draw()
     changed = tokens.clone()
@@ -135,32 +122,25 @@ def test_every_token_sees_every_other():
     assert (model(changed) != model(tokens)).any(dim=-1).all()
 
 
-def test_the_base_model_has_as_many_parameters_as_the_paper_says():
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        # 110 million: those of the encoder, its embeddings and its pooler
+        (BertConfig(), 109_482_240),
+        # papers round it to 340 million, with its heads
+        (BertConfig(d_model=1024, heads=16, layers=24, d_ff=4096), 335_141_888),
+        # Lan et al. (2020), table 1: 12 million
+        (BertConfig(30_000, embedding_width=128, shared=True), 11_683_584),
+    ],
+)
+def test_models_have_as_many_parameters_as_the_papers_say(config, wanted):
     with torch.device("meta"):
-        model = Bert(BertConfig())
+        model = Bert(config)
     heads = [model.transform, model.transform_norm, model.follows]
     extra = sum(p.numel() for head in heads for p in head.parameters())
     extra += model.output.bias.numel()
-    # 110 million, which are those of the encoder, its embeddings and its pooler
-    assert sum(p.numel() for p in model.parameters()) - extra == 109_482_240
-    config = dataclasses.asdict(BertConfig())
-    assert config["activation"] == "gelu" and config["norm_epsilon"] == 1e-12
-
-
-def test_the_large_model_is_counted_with_its_heads_and_without():
-    """Papers round it to 340 million."""
-    with torch.device("meta"):
-        model = Bert(BertConfig(d_model=1024, heads=16, layers=24, d_ff=4096))
-    heads = [model.transform, model.transform_norm, model.follows]
-    extra = sum(p.numel() for head in heads for p in head.parameters())
-    extra += model.output.bias.numel()
-    whole = sum(p.numel() for p in model.parameters())
-    assert whole == 336_226_108 and whole - extra == 335_141_888
-
-
-def test_the_output_is_the_embedding():
-    model = make_model()
-    assert model.output.weight is model.embedding.weight
+    assert sum(p.numel() for p in model.parameters()) - extra == wanted
+    assert config.activation == "gelu" and config.norm_epsilon == 1e-12
 
 
 def test_matrices_begin_small_and_biases_at_zero():
@@ -200,21 +180,16 @@ def test_a_config_that_cannot_be_is_named(given, message):
         BertConfig(V, **SIZES | given)
 
 
+PAIR = torch.ones(1, 2, dtype=torch.long)
+
+
 @pytest.mark.parametrize(
     ("tokens", "segments", "message"),
     [
         (torch.full((1, 2), V), None, "tokens must hold integers from 0 to 12, got 13"),
         (torch.ones(1, 8).long(), None, "length must be at most max_len, got length=8"),
-        (
-            torch.ones(1, 2).long(),
-            torch.full((1, 2), 2),
-            "segments must hold integers from 0 to 1, got 2",
-        ),
-        (
-            torch.ones(1, 2).long(),
-            torch.zeros(1, 3).long(),
-            r"segments must have the shape \(b, t\) with t=2 as in tokens",
-        ),
+        (PAIR, 2 * PAIR, "segments must hold integers from 0 to 1, got 2"),
+        (PAIR, PAIR[:, :1], r"segments must have the shape \(b, t\) with t=2"),
     ],
 )
 def test_what_does_not_fit_is_named(tokens, segments, message):
