@@ -11,9 +11,7 @@ from annotated.batches import SPLITS
 from annotated.data import spelling
 from annotated.data.datasets import DataError
 from annotated.data.spelling import (
-    CMUDICT,
     cmudict_facts,
-    cmudict_text,
     pronunciations,
     spelling_pairs,
     spelling_words,
@@ -121,17 +119,6 @@ def test_a_word_stays_in_its_split():
             f"{word[0]}.{word[1:]}",
         ):
             assert word_split(same) == expected
-
-
-def test_licence_version_and_checksum_lie_beside_it():
-    folder = files("annotated") / "vendor" / "cmudict"
-    assert "Carnegie Mellon University" in (folder / "LICENSE").read_text()
-    told = (folder / "README.md").read_text()
-    assert CMUDICT["version"].split()[1] in told and CMUDICT["sha256"] in told
-    assert CMUDICT["source"] in told
-    packed = (folder / "cmudict.dict.gz").read_bytes()
-    assert len(packed) < 1_000_000
-    assert cmudict_text() == gzip.decompress(packed).decode()
 
 
 @pytest.mark.parametrize(
