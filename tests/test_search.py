@@ -210,16 +210,6 @@ def test_a_beam_of_one_that_stops_first_is_greedy(seed):
             assert one.tokens == row[:cut]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_cache_changes_nothing(seed):
-    model, source = make_model(seed, targets=9, layers=2), draw_sources()
-    for beam in (2, 5):
-        options = SETTINGS | {"max_new_tokens": 12, "beam": beam, "n_best": beam}
-        cached = beam_search(model, source, **options)
-        plain = beam_search(model, source, reader=Rereader, **options)
-        assert tokens(cached) == tokens(plain)
-
-
 # ---- scores ----------------------------------------------------------------------
 
 
@@ -237,18 +227,6 @@ def test_the_cache_changes_nothing(seed):
 )
 def test_length_penalties_by_hand(penalty, alpha, length, divisor):
     assert PENALTIES[penalty](length, alpha) == pytest.approx(divisor)
-
-
-def test_each_hypothesis_has_the_penalty_of_its_own_length():
-    """Not that of the step, and without the start symbol."""
-    model, source = make_model(5), draw_sources()
-    options = {"beam": 9, "n_best": 9, "alpha": 1.0, "penalty": "plain"}
-    lengths = set()
-    for several in beam_search(model, source, **SETTINGS, **options):
-        for one in several:
-            lengths.add(len(one.tokens))
-            assert one.score == pytest.approx(one.log_probability / len(one.tokens))
-    assert len(lengths) > 1, "the test sees little"
 
 
 def refuse(*_):
@@ -278,16 +256,6 @@ def test_log_probabilities_are_those_of_the_search_and_of_a_loop():
     model.train()
     assert not log_probabilities(model, source, more, start=START).requires_grad
     assert model.training
-
-
-def test_without_a_penalty_a_longer_output_is_never_likelier_than_its_beginning():
-    model, source = make_model(4, targets=9), draw_sources()[:1]
-    output = torch.randint(1, 9, (1, 6))
-    logs = [
-        log_probabilities(model, source, output[:, :n], start=START).item()
-        for n in range(1, 7)
-    ]
-    assert logs == sorted(logs, reverse=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -371,10 +339,7 @@ def test_it_searches_without_dropout_or_gradients_and_leaves_all_as_it_was(dtype
         ({"start": TARGETS}, "start must be an integer from 0 to 4, got 5"),
         ({"end": -1}, "end must be an integer from 0 to 4, got -1"),
         ({"penalty": "google"}, "penalty must be one of 'gnmt', 'plain', got 'google'"),
-        (
-            {"stop": "early"},
-            "stop must be one of 'first', 'bound', 'never', got 'early'",
-        ),
+        ({"stop": "early"}, "stop must be one of 'first', 'bound', .* got 'early'"),
     ],
 )
 def test_an_honest_mistake_is_named(given, message):
@@ -392,15 +357,10 @@ def test_a_source_of_padding_only_is_named():
 
 
 def test_more_sequences_than_a_toy_has_are_refused():
-    with pytest.raises(
-        ValueError, match="sequences must be at most a_million, got sequ"
-    ):
-        exhaustive_search(
-            make_model(0), draw_sources()[:1], **SETTINGS | {"max_new_tokens": 9}
-        )
+    model, sources = make_model(0), draw_sources()
+    with pytest.raises(ValueError, match="sequences must be at most a_million, got s"):
+        exhaustive_search(model, sources[:1], **SETTINGS | {"max_new_tokens": 9})
     with pytest.raises(ValueError, match="penalty must be one of"):
-        exhaustive_search(
-            make_model(0), draw_sources()[:1], **SETTINGS, penalty="google"
-        )
+        exhaustive_search(model, sources[:1], **SETTINGS, penalty="google")
     with pytest.raises(ValueError, match=r"source must have the shape \(1, s\)"):
-        exhaustive_search(make_model(0), draw_sources(), **SETTINGS)
+        exhaustive_search(model, sources, **SETTINGS)

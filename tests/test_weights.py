@@ -292,13 +292,6 @@ def test_a_config_of_another_kind_of_model_is_refused(kind, changes, message):
     assert refused(kind, of(kind, "state"), **changes).startswith(message)
 
 
-def test_a_second_group_of_layers_is_refused():
-    state = of("albert", "state")
-    name = "albert.encoder.albert_layer_groups.1.albert_layers.0.ffn.bias"
-    state[name] = torch.ones(20)
-    assert f"{name} is not expected: (20,)" in refused("albert", state)
-
-
 # ---- a file of safetensors --------------------------------------------------------
 
 
