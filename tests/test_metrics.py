@@ -63,11 +63,6 @@ def test_the_nearest_reference_counts_with_its_own_length():
     assert error_rates(["ab"], [["abc", "a"]])["symbols"] == 1 / 3
 
 
-def test_a_rate_may_be_above_one_and_an_output_empty():
-    assert error_rates(["aaaa"], [["b"]]) == {"symbols": 4.0, "whole": 1.0}
-    assert error_rates([""], [["ab"]]) == {"symbols": 1.0, "whole": 1.0}
-
-
 @pytest.mark.parametrize(
     ("outputs", "references", "message"),
     [
@@ -103,14 +98,6 @@ def test_bleu_of_one_pair_by_hand():
     assert told["brevity"] == 1.0
 
 
-def test_a_short_output_pays():
-    told = bleu(["a b c d".split()], [["a b c d e f".split()]])
-    assert told["precisions"] == [1.0] * 4
-    assert told["brevity"] == pytest.approx(2.718281828 ** (1 - 6 / 4))
-    assert told["score"] == pytest.approx(100 * told["brevity"])
-    assert bleu(["a b c d e".split()], [["a b c d".split()]])["brevity"] == 1.0
-
-
 def test_the_reference_of_the_nearest_length_counts_and_of_two_the_shorter():
     output = "a b c d".split()
     several = ["a b c d e f".split(), "a b c".split(), "a b c d e".split()]
@@ -122,11 +109,6 @@ def test_the_reference_of_the_nearest_length_counts_and_of_two_the_shorter():
 def test_a_word_counts_as_often_as_in_the_reference_that_has_it_most_often():
     several = ["the cat".split(), "the dog the".split()]
     assert bleu(["the the the".split()], [several])["matches"][0] == 2
-
-
-def test_lengths_are_those_of_the_whole_corpus():
-    one = bleu(["a b c d".split(), "a b c d e f".split()], [["a b c d e".split()]] * 2)
-    assert one["length"] == one["reference_length"] == 10 and one["brevity"] == 1.0
 
 
 WORDS = "a dog runs on the green grass . two men sit and talk , while it rains".split()
@@ -167,13 +149,10 @@ def test_without_sacrebleu_the_extra_is_named(monkeypatch):
 
 
 def test_as_many_references_as_outputs():
-    with pytest.raises(
-        ValueError, match="references must be as many as outputs, got 2"
-    ):
+    message = "references must be as many as outputs, got 2"
+    with pytest.raises(ValueError, match=message):
         sacrebleu_score(["a"], ["a", "b"])
-    with pytest.raises(
-        ValueError, match="references must be as many as outputs, got 2"
-    ):
+    with pytest.raises(ValueError, match=message):
         bleu(["a"], [["a"], ["b"]])
     with pytest.raises(ValueError, match="outputs must hold at least one sequence"):
         bleu([], [])

@@ -355,11 +355,6 @@ def test_another_checkpoint_of_a_folder_does_not_take_the_place_of_its_own(capsy
     [
         ("nonsense", "nonsense"),
         ("meta", "meta"),
-        pytest.param(
-            "cuda",
-            "CUDA",
-            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU"),
-        ),
     ],
 )
 def test_a_device_that_cannot_be_used_is_named(device, message, capsys):
@@ -382,17 +377,13 @@ def test_a_device_that_cannot_be_used_is_named(device, message, capsys):
 )
 def test_a_task_that_is_not_as_it_was_written_is_named(change, message, capsys):
     assert main(["spelling", "--steps", "1"]) == 0
-    path, words = (
-        Path("runs/spelling/task.json"),
-        ["--resume", "runs/spelling/model.pt"],
-    )
+    path = Path("runs/spelling/task.json")
     changed = change(json.loads(path.read_text()))
     if not isinstance(changed, bytes | str):
         changed = json.dumps(changed)
     path.write_bytes(changed if isinstance(changed, bytes) else changed.encode())
-    assert main(["spelling", *words]) == 1
-    said = capsys.readouterr().err
-    assert message in said.splitlines()[-1]
+    assert main(["spelling", "--resume", "runs/spelling/model.pt"]) == 1
+    assert message in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_text_may_begin_with_a_mark_and_must_be_utf8(capsys):

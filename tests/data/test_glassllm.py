@@ -12,7 +12,6 @@ from annotated.data.datasets import DataError
 from annotated.data.glassllm import (
     CONFIG,
     FILES,
-    NAMES,
     SPECIALS,
     decode,
     encode,
@@ -23,7 +22,7 @@ from annotated.data.glassllm import (
 )
 from annotated.decoding import sample
 from annotated.gpt import GPT, GPTConfig
-from annotated.weights import load_llama, read_safetensors
+from annotated.weights import read_safetensors
 
 FOLDER = files("annotated") / "vendor" / "glassllm"
 
@@ -63,24 +62,6 @@ def test_it_writes_on_as_its_own_package_does(cache):
     assert decode(written).startswith(" the\nQueen to the Queen, and she found it")
 
 
-def test_it_knows_its_books():
-    """A loss far below that of its own tokens in another order."""
-    text = "“Curiouser and curiouser!” cried Alice, and she went down the rabbit-hole."
-    ids = torch.tensor([encode(text)])
-    orders = [torch.randperm(ids.shape[1], generator=seed(i)) for i in range(5)]
-    rows = torch.cat([ids, *(ids[:, order] for order in orders)])
-    with torch.no_grad():
-        logits = glass_model()(rows[:, :-1])
-    losses = torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), rows[:, 1:], reduction="none"
-    ).mean(dim=1)
-    assert losses[0] < 5 and losses[1:].min() > losses[0] + 2
-
-
-def seed(number: int) -> torch.Generator:
-    return torch.Generator().manual_seed(number)
-
-
 def test_names_and_order_are_those_of_llama():
     """Queries and keys of a head: first its even rows, then the odd ones."""
     config = GPTConfig(5, d_model=8, heads=2, layers=1, d_ff=3, kv_heads=1)
@@ -102,40 +83,6 @@ def test_names_and_order_are_those_of_llama():
     assert torch.equal(made["model.embed_tokens.weight"], given["E"])
     assert torch.equal(made["model.norm.weight"], given["norm_f.gamma"])
     assert len(made) == len(given)
-
-
-def test_each_matrix_changes_what_the_model_says():
-    """None is loaded in another's place, nor left out."""
-    ids, wanted = torch.from_numpy(reference()["ids"])[:, :40], None
-    for name in [None, *NAMES]:
-        changed = state()
-        if name is not None:
-            changed[f"blocks.2.{name}"] = changed[f"blocks.2.{name}"] * 1.1
-        with torch.no_grad():
-            found = load_llama(to_llama(changed, CONFIG), CONFIG)(ids)
-        if wanted is None:
-            wanted = found
-        else:
-            assert (found - wanted).abs().max() > 1e-3, name
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda state: state.pop("norm_f.gamma"), "model.norm.weight is missing"),
-        (lambda state: state.update(more=state["E"]), "more is not expected"),
-        (
-            lambda state: state.update({"blocks.3.ffn.W2": state["blocks.3.ffn.W2"].T}),
-            r"layers.3.mlp.down_proj.weight must have the shape \(128, 341\), "
-            r"got \(341, 128\), which is transposed",
-        ),
-    ],
-)
-def test_weights_that_do_not_fit_are_named(change, message):
-    changed = state()
-    change(changed)
-    with pytest.raises(ValueError, match=message):
-        load_llama(to_llama(changed, CONFIG), CONFIG)
 
 
 def test_it_is_a_gpt_of_this_book():

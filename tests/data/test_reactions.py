@@ -249,15 +249,6 @@ def test_maps_are_those_of_all_layers():
     torch.testing.assert_close(maps, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_a_hidden_token_is_guessed_from_the_other_side():
-    model = reaction_model()
-    ids = encode("CCO.O=C(O)c1ccccc1>>CCOC(=O)c1ccc[MASK]c1")
-    place = ids[0].tolist().index(vocabulary()["[MASK]"])
-    with torch.no_grad():
-        guess = model.guess_tokens(model(ids)[0, place]).argmax().item()
-    assert guess == vocabulary()["c"]
-
-
 def test_a_link_is_the_largest_weight_among_atoms():
     text = "C(O).CBr>>COC"  # tokens: [CLS] C ( O ) . C Br >> C O C [SEP]
     maps = torch.zeros(2, 3, 13, 13)

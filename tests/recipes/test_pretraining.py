@@ -138,12 +138,6 @@ def test_code_is_that_of_training_packages_without_the_twins_of_a_test(library):
     assert "x" in texts.words.symbols
 
 
-def test_long_functions_are_cut(library):
-    texts = code_texts(longest=12)
-    lengths = [len(text) for text in texts.train]
-    assert max(lengths) == 12 and min(lengths) >= 8 and len(lengths) > 6
-
-
 def test_parts_of_texts_are_in_order_and_short_ones_are_left_out():
     assert cut_texts(["abcdefghij", "kl"], 4, least=2) == ["abcd", "efgh", "ij", "kl"]
     assert cut_texts(["abcdefghij"], 4, least=3) == ["abcd", "efgh"]
@@ -338,11 +332,6 @@ def test_few_labels_are_drawn_by_the_seed():
     assert few_labels(task, None) is task
     with pytest.raises(ValueError, match="size must be an integer from 1 to 100"):
         few_labels(task, 101)
-
-
-def test_few_labels_are_seen_thirty_times_at_most():
-    assert fine_tuning(64).steps == 120
-    assert fine_tuning(10**6).steps == 400
 
 
 def test_a_classifier_is_a_bert_and_the_largest_of_its_states():

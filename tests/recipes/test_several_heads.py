@@ -48,21 +48,6 @@ def test_only_the_verb_answers_and_a_network_keeps_its_words_apart():
     assert VERB == 1
 
 
-def test_the_verb_asks_who_what_and_whom():
-    model, tokens = Giving(3), torch.arange(10).view(2, 5)
-    x = model.words(tokens) + model.positions
-    logits = model.answers(model.attention(x)[:, VERB]).view(2, 3, 48)
-    torch.testing.assert_close(model(tokens), logits)
-
-
-def test_the_blank_asks_its_neighbours():
-    model = MissingLetter(MultiHeadAttention(64, 4))
-    window = letter_codes("the rose_ of a ki")[None]
-    x = model.letters(window) + model.positions
-    torch.testing.assert_close(model(window), model.answer(model.attention(x)[:, SIDE]))
-    assert letter_codes("_a-").tolist() == [BLANK, 4, 30]
-
-
 class Copies(torch.nn.Module):
     """Answers with what it sees, if it is an answer: nouns, or the middle letter."""
 
