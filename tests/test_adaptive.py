@@ -163,8 +163,6 @@ def test_log_probabilities_are_at_least_in_single_precision(given, computed):
         assert p.grad.dtype == given and p.grad.isfinite().all()
 
 
-# ---- errors ------------------------------------------------------------------
-
 BAD = {
     "an id beyond": (
         "AdaptiveEmbedding(23, 12)(torch.tensor([[23]]))",

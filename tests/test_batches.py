@@ -360,8 +360,6 @@ def test_every_day_can_be_drawn_the_first_and_the_last_too(monkeypatch):
     assert drawn == set(days)
 
 
-# ---- honest mistakes ---------------------------------------------------------
-
 PAIR = [("aaa", "1"), ("a", "123456")]
 
 

@@ -115,13 +115,6 @@ def test_one_layer_may_do_the_work_of_all():
     assert count == sum(p.numel() for p in one.parameters())
 
 
-def test_every_token_sees_every_other():
-    model, tokens = make_model(), draw()
-    changed = tokens.clone()
-    changed[:, 2] = changed[:, 2] % (V - 1) + 1
-    assert (model(changed) != model(tokens)).any(dim=-1).all()
-
-
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [
@@ -324,9 +317,8 @@ def test_half_of_the_neighbours_are_turned_round():
     for (first,), (second,), label in pairs:
         assert first[0] == second[0]
         assert int(second[1:]) - int(first[1:]) == (-1 if label else 1)
-    assert (
-        pairs == sentence_order_pairs(DOCUMENTS, 3) != sentence_order_pairs(DOCUMENTS)
-    )
+    assert pairs == sentence_order_pairs(DOCUMENTS, seed=3)
+    assert pairs != sentence_order_pairs(DOCUMENTS)
     others = next_sentence_pairs(DOCUMENTS, seed=3)
     assert [pair.label for pair in pairs] == [pair.label for pair in others]
     for pair, other in zip(pairs, others, strict=True):

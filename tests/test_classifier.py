@@ -176,6 +176,13 @@ def test_texts_that_cannot_be_read():
         pool(torch.zeros(1, 2, D), torch.ones(1, 2, dtype=torch.bool), "attention")
 
 
+@pytest.mark.parametrize("pooling", POOLINGS[:3])
+def test_logits_are_those_of_the_pooled_states(pooling):
+    model, tokens = make_model(pooling=pooling), draw()
+    pooled = one_by_one(model.states(tokens), pooling)
+    assert_close(model(tokens), model.output(pooled))
+
+
 def test_padding_may_have_another_id():
     for pooling in POOLINGS:
         model = make_model(pad=4, pooling=pooling)

@@ -177,9 +177,6 @@ def test_it_writes_where_the_source_is():
     assert written.shape == (B, 4)
 
 
-# ---- honest mistakes ---------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

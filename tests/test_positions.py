@@ -350,9 +350,6 @@ def test_what_was_read_without_gradients_can_learn_afterwards():
     assert gradient.ne(0).any()
 
 
-# ---- wrong arguments ---------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [0, -2, 5, 1])
 def test_widths_are_even(width):
     for name, make in (

@@ -237,9 +237,6 @@ def test_location_sensitive_attention_by_loops(started, kernel):
     assert_close(gradients(ours, of), gradients(loops, of), "gradients")
 
 
-# ---- wrong arguments ---------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["general", "additive", "location"])
 def test_widths_must_be_those_of_the_module(kind):
     query, keys, values = inputs(kind)

@@ -352,9 +352,6 @@ def test_what_is_written_has_the_dtype_of_the_prompt(dtype):
     assert written.dtype == dtype
 
 
-# ---- honest mistakes ------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -118,17 +118,6 @@ def test_a_beam_as_wide_as_all_sequences_finds_the_best_of_them(seed, stop):
                 assert one[1:] == pytest.approx(other[1:], rel=1e-9)
 
 
-def test_a_wide_beam_that_stops_with_the_first_finished_finds_all_that_are_short():
-    """It can't be exact, and does find the best of what it has looked at."""
-    model, source = make_model(3), draw_sources()[:1]
-    settings = SETTINGS | {"alpha": 0.6, "penalty": "plain"}
-    every = exhaustive_search(model, source, **settings)
-    ((best,),) = beam_search(model, source, beam=WIDE, stop="first", **settings)
-    assert best.tokens == every[0].tokens, "too few end for it to stop"
-    ((best,),) = beam_search(model, source, beam=3, stop="first", **settings)
-    assert best.score <= every[0].score
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_all_sequences_are_all_and_their_probabilities_are_one(seed):
     model, source = make_model(seed), draw_sources()[:1]
@@ -291,9 +280,8 @@ def test_a_beam_wider_than_the_vocabulary_and_more_than_there_are():
     options = {"start": START, "end": END, "max_new_tokens": 1}
     found = beam_search(model, source, beam=50, n_best=50, **options)
     # one symbol: any but the padding, whether it ends or is cut off
-    assert [sorted(one.tokens for one in several) for several in found] == [
-        [[1], [2], [3], [4]]
-    ] * 3
+    for several in found:
+        assert sorted(one.tokens for one in several) == [[1], [2], [3], [4]]
 
 
 def test_what_reaches_the_limit_is_returned_as_it_stands():

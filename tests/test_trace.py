@@ -59,15 +59,8 @@ def named(steps: list[Step], place: str) -> dict[str, Step]:
 def compare(steps: list[Step], model: nn.Module, *inputs: torch.Tensor) -> None:
     """What maps, norms, sublayers and residuals give is the value of a step."""
     seen = []
-    kinds = (
-        nn.Linear,
-        nn.Embedding,
-        nn.LayerNorm,
-        nn.RMSNorm,
-        MultiHeadAttention,
-        FeedForward,
-        Residual,
-    )
+    kinds = nn.Linear, nn.Embedding, nn.LayerNorm, nn.RMSNorm
+    kinds += MultiHeadAttention, FeedForward, Residual
     hooks = [
         part.register_forward_hook(lambda part, args, output: seen.append(output))
         for part in model.modules()
@@ -114,10 +107,8 @@ def test_weights_are_those_that_attention_records(name):
 def test_a_fused_kernel_is_unfolded_into_its_equation():
     model = gpt("of today")
     block = named(trace(model, TOKENS), "block 2, attention")
-    q, k, v = (
-        block[f"{kind}"].value
-        for kind in ("turned queries", "shared turned keys", "shared values")
-    )
+    kinds = "turned queries", "shared turned keys", "shared values"
+    q, k, v = (block[kind].value for kind in kinds)
     assert torch.equal(block["scaled queries"].value, q * 6**-0.5)
     scores = q @ k.mT * 6**-0.5
     torch.testing.assert_close(block["scores"].value, scores)
@@ -149,21 +140,14 @@ def test_steps_of_a_small_gpt_are_these():
     attention = [*attention.split("|"), "weighted sum", "attention's output", "stream"]
     network = ["norm", "inner numbers", "activations", "network's output", "stream"]
     steps = trace(gpt(), TOKENS)
-    assert [step.operation for step in steps] == [
-        "token vectors",
-        "vectors with positions",
-        *2 * (attention + network),
-        "norm",
-        "logits",
+    first = ["token vectors", "vectors with positions"]
+    operations = [*first, *2 * (attention + network), "norm", "logits"]
+    assert [step.operation for step in steps] == operations
+    parts = [
+        f"block {i}, {part}" for i in (1, 2) for part in ("attention", "feed-forward")
     ]
-    assert list(dict.fromkeys(step.place for step in steps)) == [
-        "embedding",
-        "block 1, attention",
-        "block 1, feed-forward",
-        "block 2, attention",
-        "block 2, feed-forward",
-        "output",
-    ]
+    places = list(dict.fromkeys(step.place for step in steps))
+    assert places == ["embedding", *parts, "output"]
     # block 1: 2 to 17; what a step reads comes before it
     assert [step.reads for step in steps[:18]] == [
         (), (0,), (1,), (2,), (2,), (2,), (3,), (6, 4), (7,), (8,), (9, 5), (10,),

@@ -254,9 +254,6 @@ def test_each_process_has_other_masks_and_the_same_state(monkeypatch):
     assert torch.equal(*states)
 
 
-# ---- what goes wrong -----------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -7,7 +7,6 @@ from torch import nn
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.decoding import KeyValueCache
 from annotated.gpt import GPT, GPTConfig
-from annotated.masks import causal_mask
 from annotated.positions import RotaryMultiHeadAttention, rotary_embedding
 from annotated.variants import (
     QueryKeyNormAttention,
@@ -95,12 +94,6 @@ def test_a_query_sees_the_last_keys_up_to_its_own(window, t, s):
         own = s - t + i  # where the query stands
         wanted = [own - window < j <= own for j in range(s)]
         assert mask[0, 0, i].tolist() == wanted
-
-
-def test_a_wide_window_is_causal_alone():
-    assert torch.equal(window_mask(9, 5), causal_mask(5))
-    assert torch.equal(window_mask(5, 5), causal_mask(5))
-    assert not torch.equal(window_mask(4, 5), causal_mask(5))
 
 
 @pytest.mark.parametrize("padded", [False, True])

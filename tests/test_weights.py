@@ -178,8 +178,6 @@ def test_the_state_is_left_alone_and_copied(kind):
         assert torch.equal(x, copy)
 
 
-# ---- what does not fit -----------------------------------------------------------
-
 SOME = {
     "gpt2": "transformer.h.1.mlp.c_fc.weight",
     "bert": "bert.encoder.layer.1.intermediate.dense.weight",

@@ -468,9 +468,6 @@ def test_the_bytes_are_split_at_90_and_95_percent(place):
     assert enwik8("test") == content[950:]
 
 
-# ---- honest mistakes ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -87,9 +87,8 @@ def test_what_is_no_reaction_is_named(text, message):
 
 def test_an_unknown_token_is_unknown_to_the_model():
     ids = vocabulary()
-    assert encode("[Xx]C")[0].tolist() == [
-        ids[token] for token in ("[CLS]", "[UNK]", "C", "[SEP]")
-    ]
+    wanted = [ids[token] for token in ("[CLS]", "[UNK]", "C", "[SEP]")]
+    assert encode("[Xx]C")[0].tolist() == wanted
 
 
 # ---- molecules -----------------------------------------------------------------

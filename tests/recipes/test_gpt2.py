@@ -14,7 +14,6 @@ from annotated.chapters.ch16.drawings import TINY, random_state
 from annotated.data import datasets
 from annotated.data.byte_bpe import gpt2_tokenizer
 from annotated.data.datasets import DataError, File
-from annotated.data.text import standard_library
 from annotated.recipes.gpt2 import (
     GPT2_RECIPE,
     TokenText,
@@ -24,7 +23,6 @@ from annotated.recipes.gpt2 import (
     small_gpt2,
     stream_by_depth,
     text_nats,
-    token_text,
 )
 from annotated.weights import load_gpt2
 from tests.safetensors import safetensors

@@ -110,9 +110,6 @@ def test_influence_is_a_gradient_with_the_nearest_first():
     assert not model.embedding._forward_hooks
 
 
-# ---- honest mistakes -----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
