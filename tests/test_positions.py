@@ -49,9 +49,6 @@ def assert_near(actual: Tensor, expected, limit: float, why: str = "") -> None:
     )
 
 
-# ---- frequencies -------------------------------------------------------------
-
-
 # ---- sinusoidal_encoding -----------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from annotated import trace as module
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.bert import Bert, BertConfig
 from annotated.gpt import GPT, GPTConfig
@@ -119,6 +120,24 @@ def test_a_fused_kernel_is_unfolded_into_its_equation():
     weights = block["weights"].value
     torch.testing.assert_close(weights, visible.softmax(-1))
     torch.testing.assert_close(block["weighted sum"].value, weights @ v)
+
+
+def test_the_weighted_sum_is_the_kernels_own(monkeypatch):
+    kernel = module.F.scaled_dot_product_attention
+    model, found = gpt().double(), []
+
+    class Watch(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            result = function(*args, **kwargs or {})
+            if function is kernel:
+                found.append(result)
+            return result
+
+    with Watch():
+        steps = trace(model, TOKENS)
+    sums = [step.value for step in steps if step.operation == "weighted sum"]
+    assert len(sums) == len(found) == 2
+    assert all(map(torch.equal, sums, found))
 
 
 def test_turned_queries_are_one_step_each():
@@ -276,6 +295,12 @@ def test_scores_with_a_bias_stay_one_step():
     assert fused.value.shape == (1, 4, 5, 6)
     assert fused.equation == r"C = \mathrm{softmax}(Q K^\top / \sqrt{k} + B) \, V"
     torch.testing.assert_close(steps[-1].value, model(TOKENS).detach())
+
+
+def test_gelu_is_that_of_the_model():
+    for activation, part in (("gelu", r"\Phi(U)"), ("gelu_tanh", r"\tanh")):
+        steps = trace(gpt(activation=activation), TOKENS)
+        assert part in named(steps, "block 1, feed-forward")["activations"].equation
 
 
 def test_shapes_are_those_of_the_values_read():
