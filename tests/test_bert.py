@@ -14,6 +14,7 @@ from annotated.bert import (
 )
 from annotated.masks import length_mask
 from annotated.transformer import Encoder
+from tests.compare import assert_close
 
 # b 2, t 5, 13 tokens, d 6 in 3 heads, 7 positions
 B, T, V, D, MOST = 2, 5, 13, 6, 7
@@ -33,10 +34,6 @@ def draw(length: int = T) -> torch.Tensor:
     return torch.randint(1, V, (B, length))
 
 
-def assert_near(found, wanted) -> None:
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-10)
-
-
 def test_what_it_computes_by_its_parts():
     model, tokens = make_model(), draw()
     segments = torch.tensor([[0, 0, 1, 1, 1], [0, 1, 1, 1, 1]])
@@ -47,14 +44,14 @@ def test_what_it_computes_by_its_parts():
     x = x * model.norm.weight + model.norm.bias
     assert isinstance(model.encoder, Encoder)
     states = model(tokens, segments)
-    assert_near(states, model.encoder(x))
+    assert_close(states, model.encoder(x))
     inner = torch.nn.functional.gelu(model.transform(states))
     logits = model.transform_norm(inner) @ model.embedding.weight.T + model.output.bias
-    assert_near(model.guess_tokens(states), logits)
-    assert_near(model.guess_tokens(states[0, 2]), logits[0, 2])
+    assert_close(model.guess_tokens(states), logits)
+    assert_close(model.guess_tokens(states[0, 2]), logits[0, 2])
     pooled = torch.tanh(model.pooler(states[:, 0]))
-    assert_near(model.pool(states), pooled)
-    assert_near(model.guess_next(states), model.follows(pooled))
+    assert_close(model.pool(states), pooled)
+    assert_close(model.guess_next(states), model.follows(pooled))
 
 
 def test_without_a_token_there_is_nothing_to_pool():
@@ -74,13 +71,13 @@ def test_padding_is_not_seen(pad):
     model, tokens = make_model(pad=pad), draw()
     tokens[tokens == pad] = pad + 1
     longer = torch.nn.functional.pad(tokens, (0, 2), value=pad)
-    assert_near(model(longer)[:, :T], model(tokens))
+    assert_close(model(longer)[:, :T], model(tokens))
 
 
 def test_a_mask_may_be_given():
     model, tokens = make_model(), draw()
     mask = length_mask(torch.tensor([3, 3]), T)
-    assert_near(model(tokens, mask=mask)[:, :3], model(tokens[:, :3]))
+    assert_close(model(tokens, mask=mask)[:, :3], model(tokens[:, :3]))
 
 
 def test_narrow_embeddings_are_added_and_normalised_before_they_are_widened():
@@ -89,11 +86,11 @@ def test_narrow_embeddings_are_added_and_normalised_before_they_are_widened():
     x = torch.nn.functional.layer_norm(sums + model.segments.weight[0], (4,), eps=1e-12)
     x = x * model.norm.weight + model.norm.bias
     states = model(tokens)
-    assert_near(states, model.encoder(x @ model.widen.weight.T + model.widen.bias))
+    assert_close(states, model.encoder(x @ model.widen.weight.T + model.widen.bias))
     inner = torch.nn.functional.gelu(model.transform(states))
     assert inner.shape[-1] == 4
     logits = model.transform_norm(inner) @ model.embedding.weight.T + model.output.bias
-    assert_near(model.guess_tokens(states), logits)
+    assert_close(model.guess_tokens(states), logits)
     # where the width is the model's own there is a map all the same, as in ALBERT
     assert make_model(embedding_width=D).widen.weight.shape == (D, D)
     assert not [*make_model().widen.parameters()]
@@ -105,7 +102,7 @@ def test_one_layer_may_do_the_work_of_all():
     assert len(model.encoder.layers) == 3
     mask = length_mask(torch.tensor([3, 5]), T)
     x = torch.randn(B, T, D, dtype=torch.float64)
-    assert_near(model.encoder(x, mask), only(only(only(x, mask), mask), mask))
+    assert_close(model.encoder(x, mask), only(only(only(x, mask), mask), mask))
     with record_attention(model) as maps:
         model(tokens)
     (calls,) = maps.values()

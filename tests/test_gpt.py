@@ -86,6 +86,7 @@ def test_dropout_is_in_the_sum_and_in_the_blocks_and_nowhere_in_evaluation():
     model.dropout.eval()
     assert (model.embed(tokens) != 0).all()
     assert not torch.equal(model(tokens), model(tokens)), "in the blocks too"
+    assert all(layer.attention.dropout == 0.4 for layer in model.blocks.layers)
     plain = make_model().train()
     assert torch.equal(plain(tokens), plain(tokens))
 

@@ -68,6 +68,12 @@ def test_weights_begin_as_gpt2_began(scaled):
     assert model.output.weight is model.embedding.weight
 
 
+def test_a_rotary_model_has_no_table_to_draw():
+    model = GPT(dataclasses.replace(SMALL, positions="rotary", bias=False))
+    initialise(model, std=0.03)
+    assert model.embedding.weight.std().item() == pytest.approx(0.03, rel=0.1)
+
+
 def test_a_deviation_is_above_0():
     with pytest.raises(ValueError, match="std must be"):
         initialise(GPT(SMALL), std=0.0)

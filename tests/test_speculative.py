@@ -100,17 +100,6 @@ def test_each_guess_is_held_against_its_own_row():
     assert kept[2] / kept.sum() == pytest.approx(0.6, abs=0.04)
 
 
-def test_no_guesses_leave_the_model_to_draw():
-    none = torch.zeros(0, dtype=torch.int64)
-    counts = torch.zeros(4)
-    generator = seed()
-    for _ in range(2000):
-        found = speculative_step(none, Q.expand(0, 4), P[None], generator)
-        assert len(found) == 1
-        counts[found] += 1
-    assert chi2(counts, P) < MOST[3]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

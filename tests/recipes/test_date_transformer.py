@@ -52,18 +52,6 @@ def test_models_and_runs_follow_their_seed():
     assert all(date_model(0, norm).config.norm == norm for norm in ("pre", "post"))
 
 
-def test_batches_are_those_of_the_seed(monkeypatch):
-    asked = []
-
-    def look(seed, steps, data=None):
-        asked.append((seed, steps))
-        return date_batches(seed, steps, data)
-
-    monkeypatch.setattr("annotated.recipes.date_transformer.date_batches", look)
-    train_date_transformer(lambda n: 1e-4, 3, 1)
-    assert asked == [(3, 1)]
-
-
 def test_the_loss_is_the_mean_over_real_labels():
     batch, model = next(date_batches(0, 1, dates("train", 9))), date_model(0)
     batch = batch._replace(
