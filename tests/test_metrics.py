@@ -82,6 +82,14 @@ def test_bleu_of_one_pair_by_hand():
     assert told["brevity"] == 1.0
 
 
+def test_a_short_output_pays():
+    told = bleu(["a b c d".split()], [["a b c d e f".split()]])
+    assert told["precisions"] == [1.0] * 4
+    assert told["brevity"] == pytest.approx(2.718281828 ** (1 - 6 / 4))
+    assert told["score"] == pytest.approx(100 * told["brevity"])
+    assert bleu(["a b c d e".split()], [["a b c d".split()]])["brevity"] == 1.0
+
+
 def test_the_reference_of_the_nearest_length_counts_and_of_two_the_shorter():
     output = "a b c d".split()
     several = ["a b c d e f".split(), "a b c".split(), "a b c d e".split()]

@@ -85,6 +85,12 @@ def test_names_and_order_are_those_of_llama():
     assert len(made) == len(given)
 
 
+def test_an_unknown_matrix_is_named():
+    changed = state() | {"more": torch.ones(2)}
+    with pytest.raises(ValueError, match="more is not expected"):
+        load_llama(to_llama(changed, CONFIG), CONFIG)
+
+
 def test_it_is_a_gpt_of_this_book():
     model = glass_model()
     assert type(model) is GPT and model.config == CONFIG
