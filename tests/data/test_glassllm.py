@@ -22,7 +22,7 @@ from annotated.data.glassllm import (
 )
 from annotated.decoding import sample
 from annotated.gpt import GPT, GPTConfig
-from annotated.weights import read_safetensors
+from annotated.weights import load_llama, read_safetensors
 
 FOLDER = files("annotated") / "vendor" / "glassllm"
 
