@@ -277,15 +277,6 @@ def test_every_day_of_two_centuries_has_one_split_and_keeps_it(splits):
     assert shares == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
 
 
-def test_every_split_has_days_of_all_months_and_years(splits):
-    for name in SPLITS:
-        pairs = zip(ALL_DAYS, splits, strict=True)
-        days = [day for day, split in pairs if split == name]
-        assert {day.month for day in days} == set(range(1, 13))
-        assert {day.day for day in days} == set(range(1, 32))
-        assert len({day.year for day in days}) == 200
-
-
 def test_a_date_is_written_as_its_locale_does():
     day = datetime.date(2024, 3, 7)
     assert write_date(day, "de", "long") == "7. März 2024"
@@ -368,8 +359,6 @@ def test_every_day_can_be_drawn_the_first_and_the_last_too(monkeypatch):
     drawn = {day for _, target in date_pairs(200, "train") for day in iso_days(target)}
     assert drawn == set(days)
 
-
-# ---- honest mistakes ---------------------------------------------------------
 
 PAIR = [("aaa", "1"), ("a", "123456")]
 

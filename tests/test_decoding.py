@@ -81,37 +81,16 @@ def test_each_sequence_is_what_a_slow_loop_writes_for_it_alone(seed, pad):
     with torch.no_grad():  # a model that repeats itself would prove little
         model.output.weight[pad] -= 3.0
         model.target_embedding.weight *= 3.0
-    for end in range(4, TARGETS):
+    lengths = set()
+    for end in (None, *range(4, TARGETS)):
         settings = {"start": START, "end": end, "max_new_tokens": MOST}
         rows = [loop(model, row, **settings) for row in source]
         longest = max(map(len, rows))
+        lengths |= {longest - len(row) for row in rows}
         wanted = [padded(row, longest, pad) for row in rows]
         written = greedy_decode(model, source, **settings)
         assert written.tolist() == wanted, f"{end=}"
-        assert written.dtype == torch.int64
-
-
-def test_without_an_end_all_get_the_whole_length():
-    model, source = make_model(), draw_sources()
-    with torch.no_grad():
-        model.target_embedding.weight *= 3.0
-    rows = [loop(model, row, START, None, MOST) for row in source]
-    assert len({symbol for row in rows for symbol in row}) > 2, "the test sees little"
-    written = greedy_decode(model, source, start=START, max_new_tokens=MOST)
-    assert written.tolist() == rows
-
-
-def test_the_loop_writes_rows_of_several_lengths():
-    """What the tests above compare with."""
-    model, source = make_model(), draw_sources()
-    with torch.no_grad():
-        model.output.weight[0] -= 3.0
-        model.target_embedding.weight *= 3.0
-    lengths = [
-        [len(loop(model, row, START, end, MOST)) for row in source]
-        for end in range(4, TARGETS)
-    ]
-    assert any(len(set(row)) > 1 for row in lengths), "all end together"
+    assert len(lengths) > 1, "all end together"
 
 
 def test_the_last_place_alone_is_asked():
@@ -198,9 +177,6 @@ def test_it_writes_where_the_source_is():
     assert written.shape == (B, 4)
 
 
-# ---- honest mistakes ---------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -208,10 +184,7 @@ def test_it_writes_where_the_source_is():
         ({"start": -1}, "start must be an integer from 0 to 10, got -1"),
         ({"end": SOURCES}, f"end must be an integer from 0 to 10, got {SOURCES}"),
         ({"end": ""}, "end must be an integer from 0 to 10, got ''"),
-        (
-            {"max_new_tokens": 0},
-            "max_new_tokens must be an integer from 1 to 16, got 0",
-        ),
+        ({"max_new_tokens": 0}, "max_new_tokens must be .* from 1 to 16, got 0"),
         ({"max_new_tokens": 17}, "max_new_tokens must be .* from 1 to 16, got 17"),
     ],
 )

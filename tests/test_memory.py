@@ -170,9 +170,8 @@ def test_parameters_gradients_and_adam_take_16_bytes_each():
     number = sum(p.numel() for p in GPT(TINY).parameters())
     last = memory_timeline(TINY, 1, 1)["update"]
     assert last[:3] == (4 * number, 4 * number, 8 * number)
-    assert sum(memory_timeline(TINY, 1, 1, precision="mixed")["update"][:3]) == (
-        16 * number
-    )
+    mixed = memory_timeline(TINY, 1, 1, precision="mixed")["update"]
+    assert sum(mixed[:3]) == 16 * number
     half = memory_timeline(TINY, 1, 1, precision="bfloat16", optimizer="sgd")["update"]
     assert half == MemoryUse(2 * number, 2 * number, 0, 0, 0)
     begun = memory_timeline(TINY, 1, 1, accumulating=True)
@@ -208,16 +207,6 @@ def test_the_largest_batch_that_fits():
     for room in (math.inf, math.nan):
         with pytest.raises(ValueError, match="room must be a number"):
             largest_batch(config, 64, room)
-
-
-def test_checkpoints_change_no_gradient():
-    plain, again = Run(TINY, BATCH, LENGTH), Run(TINY, BATCH, LENGTH, checkpointed=True)
-    for run in (plain, again):
-        run.backward()
-    for one, other in zip(
-        plain.model.parameters(), again.model.parameters(), strict=True
-    ):
-        assert torch.equal(one.grad, other.grad)
 
 
 @pytest.mark.parametrize(

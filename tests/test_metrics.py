@@ -29,22 +29,6 @@ def slow_distance(one, other) -> int:
     return rest(0, 0)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "distance"),
-    [
-        ("kitten", "sitting", 3),
-        ("", "abc", 3),
-        ("abc", "", 3),
-        ("", "", 0),
-        ("abc", "abc", 0),
-        ("abcd", "bcda", 2),
-        (("K", "AE", "T"), ("K", "AH", "T", "S"), 2),
-    ],
-)
-def test_distances_by_hand(one, other, distance):
-    assert edit_distance(one, other) == distance
-
-
 def test_distances_are_those_of_a_recursion():
     rng = random.Random(0)
     for _ in range(200):
@@ -61,11 +45,6 @@ def test_the_nearest_reference_counts_with_its_own_length():
     # both answers are as near: the first one's length counts
     assert error_rates(["ab"], [["a", "abc"]])["symbols"] == 1.0
     assert error_rates(["ab"], [["abc", "a"]])["symbols"] == 1 / 3
-
-
-def test_a_rate_may_be_above_one_and_an_output_empty():
-    assert error_rates(["aaaa"], [["b"]]) == {"symbols": 4.0, "whole": 1.0}
-    assert error_rates([""], [["ab"]]) == {"symbols": 1.0, "whole": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -124,11 +103,6 @@ def test_a_word_counts_as_often_as_in_the_reference_that_has_it_most_often():
     assert bleu(["the the the".split()], [several])["matches"][0] == 2
 
 
-def test_lengths_are_those_of_the_whole_corpus():
-    one = bleu(["a b c d".split(), "a b c d e f".split()], [["a b c d e".split()]] * 2)
-    assert one["length"] == one["reference_length"] == 10 and one["brevity"] == 1.0
-
-
 WORDS = "a dog runs on the green grass . two men sit and talk , while it rains".split()
 
 
@@ -167,13 +141,10 @@ def test_without_sacrebleu_the_extra_is_named(monkeypatch):
 
 
 def test_as_many_references_as_outputs():
-    with pytest.raises(
-        ValueError, match="references must be as many as outputs, got 2"
-    ):
+    message = "references must be as many as outputs, got 2"
+    with pytest.raises(ValueError, match=message):
         sacrebleu_score(["a"], ["a", "b"])
-    with pytest.raises(
-        ValueError, match="references must be as many as outputs, got 2"
-    ):
+    with pytest.raises(ValueError, match=message):
         bleu(["a"], [["a"], ["b"]])
     with pytest.raises(ValueError, match="outputs must hold at least one sequence"):
         bleu([], [])

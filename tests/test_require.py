@@ -1,8 +1,7 @@
 """Messages are compared whole: they are what a reader meets."""
 
 import inspect
-import time
-import timeit
+from math import inf, nan
 
 import numpy
 import pytest
@@ -138,48 +137,26 @@ def test_a_wrong_shape_is_named(call, message):
     assert str(caught.value) == message
 
 
-KINDS = {
-    "integers": (
-        lambda: attend(Q.long(), K),
-        "query must be a tensor of floats, got torch.int64",
-    ),
-    "floats": (
-        lambda: read(floats(2, 3), ints(2), floats()),
-        "tokens must be a tensor of integers, got torch.float32",
-    ),
-    "booleans are no integers": (
-        lambda: read(ints(2, 3).bool(), ints(2), floats()),
-        "tokens must be a tensor of integers, got torch.bool",
-    ),
-    "mask of numbers": (
-        lambda: attend(Q, K, mask=floats(5, 3)),
-        "mask must be a tensor of booleans (True = may attend), got torch.float32",
-    ),
-    "list": (
-        lambda: attend([1.0], K),
-        "query must be a tensor of floats, got list",
-    ),
-    "array": (
-        lambda: attend(numpy.zeros((2, 5, 7)), K),
-        "query must be a tensor of floats, got ndarray",
-    ),
-    "nothing": (
-        lambda: attend(Q, None),
-        "key must be a tensor of floats, got NoneType",
-    ),
-}
-
-
-@pytest.mark.parametrize(("call", "message"), KINDS.values(), ids=KINDS)
-def test_a_wrong_kind_is_named(call, message):
+@pytest.mark.parametrize(
+    ("call", "name", "kinds"),
+    [
+        (lambda: attend(Q.long(), K), "query", "floats, got torch.int64"),
+        (lambda: read(Q[0], ints(2), K), "tokens", "integers, got torch.float32"),
+        (lambda: read(Q[0].bool(), ints(2), K), "tokens", "integers, got torch.bool"),
+        (lambda: attend([1.0], K), "query", "floats, got list"),
+        (lambda: attend(Q.numpy(), K), "query", "floats, got ndarray"),
+        (lambda: attend(Q, None), "key", "floats, got NoneType"),
+        (
+            lambda: attend(Q, K, mask=floats(5, 3)),
+            "mask",
+            "booleans (True = may attend), got torch.float32",
+        ),
+    ],
+)
+def test_a_wrong_kind_is_named(call, name, kinds):
     with pytest.raises(TypeError) as caught:
         call()
-    assert str(caught.value) == message
-
-
-def test_a_missing_argument_is_python_s_own_error():
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        attend(Q)
+    assert str(caught.value) == f"{name} must be a tensor of {kinds}"
 
 
 def test_the_function_looks_as_it_was_written():
@@ -194,15 +171,6 @@ def test_compiles_as_one_graph_without_checks(dynamic):
     x = torch.randn(2, 3, 7)
     torch.testing.assert_close(compiled(x), 2 * x)
     torch.testing.assert_close(compiled(x[..., :5]), 2 * x[..., :5])
-
-
-def test_costs_little():
-    """About 5 µs of CPU in all; other processes don't count."""
-    with_checks, without = (
-        min(timeit.repeat(lambda f=f: f(Q, K, K), timer=time.process_time, number=1000))
-        for f in (attend, attend.__wrapped__)
-    )
-    assert with_checks - without < 1000 * 100e-6
 
 
 # ---- masks and ids -----------------------------------------------------------
@@ -269,47 +237,23 @@ def test_what_is_no_integer_is_no_count(number):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: require.count(heads=0), "heads must be an integer ≥ 1, got 0"),
-        (lambda: require.count(0, start=-1), "start must be an integer ≥ 0, got -1"),
+        (lambda: require.count(x=0), "x must be an integer ≥ 1, got 0"),
+        (lambda: require.count(0, x=-1), "x must be an integer ≥ 0, got -1"),
+        (lambda: require.count(0, 6, x=7), "x must be an integer from 0 to 6, got 7"),
+        (lambda: require.even(x=7), "x must be even, got 7"),
+        (lambda: require.even(x=0), "x must be an integer ≥ 2, got 0"),
+        (lambda: require.divides(x=3, y=8), "x must divide y, got x=3 and y=8"),
+        (lambda: require.divides(x=0, y=8), "x must be an integer ≥ 1, got 0"),
+        (lambda: require.at_most(x=3, y=2), "x must be at most y, got x=3 and y=2"),
+        (lambda: require.probability(x=1), "x must be a number in [0, 1), got 1"),
+        (lambda: require.probability(x=nan), "x must be a number in [0, 1), got nan"),
+        (lambda: require.positive(x=0), "x must be a number above 0 and finite, got 0"),
         (
-            lambda: require.count(0, 6, pad=7),
-            "pad must be an integer from 0 to 6, got 7",
-        ),
-        (lambda: require.even(d_model=7), "d_model must be even, got 7"),
-        (lambda: require.even(d_model=0), "d_model must be an integer ≥ 2, got 0"),
-        (
-            lambda: require.divides(heads=3, d_model=8),
-            "heads must divide d_model, got heads=3 and d_model=8",
-        ),
-        (
-            lambda: require.divides(heads=0, d_model=8),
-            "heads must be an integer ≥ 1, got 0",
-        ),
-        (
-            lambda: require.at_most(length=33, max_len=32),
-            "length must be at most max_len, got length=33 and max_len=32",
-        ),
-        (
-            lambda: require.probability(dropout=1.0),
-            "dropout must be a number in [0, 1), got 1.0",
-        ),
-        (
-            lambda: require.probability(dropout=float("nan")),
-            "dropout must be a number in [0, 1), got nan",
-        ),
-        (
-            lambda: require.positive(base=float("inf")),
-            "base must be a number above 0 and finite, got inf",
-        ),
-        (
-            lambda: require.positive(base=0),
-            "base must be a number above 0 and finite, got 0",
+            lambda: require.positive(x=inf),
+            "x must be a number above 0 and finite, got inf",
         ),
         (lambda: require.that([], "batches must hold one"), "batches must hold one"),
-        (
-            lambda: require.choice(("pre", "post"), norm="both"),
-            "norm must be one of 'pre', 'post', got 'both'",
-        ),
+        (lambda: require.choice("ab", x="c"), "x must be one of 'a', 'b', got 'c'"),
     ],
 )
 def test_numbers_out_of_range_are_named(call, message):

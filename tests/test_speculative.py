@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from annotated import speculative
 from annotated.decoding import KeyValueCache, sample
 from annotated.gpt import GPT, GPTConfig
 from annotated.speculative import (
@@ -55,40 +54,12 @@ def table(chances: torch.Tensor) -> nn.Embedding:
 # ---- one step ------------------------------------------------------------------
 
 
-def first_tokens(step, draft, target, draws: int) -> torch.Tensor:
-    """Count the first token of each step of one guess."""
-    generator, counts = seed(), torch.zeros(len(target))
-    rows = torch.stack([target, target])
-    for guess in torch.multinomial(draft, draws, replacement=True, generator=seed(1)):
-        counts[step(guess[None], draft[None], rows, generator)[0]] += 1
-    return counts
-
-
-def accepts_always(guesses, draft, target, generator=None):
-    more = torch.multinomial(target[-1], 1, generator=generator)
-    return torch.cat([guesses, more])
-
-
-def without_residual(guesses, draft, target, generator=None):
-    """Draw from the model where a guess is refused, which seems fair."""
-    kept = 0
-    for i, guess in enumerate(guesses):
-        chance = torch.rand((), generator=generator, dtype=target.dtype)
-        if chance * draft[i, guess] >= target[i, guess]:
-            break
-        kept = i + 1
-    more = torch.multinomial(target[kept], 1, generator=generator)
-    return torch.cat([guesses[:kept], more])
-
-
 def test_the_first_token_is_distributed_as_by_the_model():
-    assert chi2(first_tokens(speculative_step, Q, P, 3000), P) < MOST[3]
-
-
-@pytest.mark.parametrize("step", [accepts_always, without_residual])
-def test_what_seems_fair_is_not(step):
-    """The test would notice."""
-    assert chi2(first_tokens(step, Q, P, 3000), P) > 100
+    generator, counts, rows = seed(), torch.zeros(4), torch.stack([P, P])
+    for guess in torch.multinomial(Q, 3000, replacement=True, generator=seed(1)):
+        first = speculative_step(guess[None], Q[None], rows, generator)[0]
+        counts[first] += 1
+    assert chi2(counts, P) < MOST[3]
 
 
 def test_what_is_kept_and_what_stands_in_add_up_to_the_model():
@@ -106,13 +77,6 @@ def test_what_two_distributions_share():
     found = residual(torch.stack([Q, P]), torch.stack([P, P]))
     torch.testing.assert_close(found[0], torch.tensor([0.0, 0.0, 0.25, 0.75]))
     assert torch.equal(found[1], P)  # nothing is left, and nothing is divided by 0
-
-
-def test_guesses_of_the_model_itself_are_all_kept():
-    rows, guesses = P.expand(4, -1), torch.tensor([3, 0, 1])
-    for number in range(50):
-        found = speculative_step(guesses, rows[:3], rows, seed(number))
-        assert len(found) == 4 and found[:3].tolist() == [3, 0, 1]
 
 
 def test_what_follows_a_refusal_is_void():
@@ -136,32 +100,15 @@ def test_each_guess_is_held_against_its_own_row():
     assert kept[2] / kept.sum() == pytest.approx(0.6, abs=0.04)
 
 
-def test_no_guesses_leave_the_model_to_draw():
-    none = torch.zeros(0, dtype=torch.int64)
-    counts = torch.zeros(4)
-    generator = seed()
-    for _ in range(2000):
-        found = speculative_step(none, Q.expand(0, 4), P[None], generator)
-        assert len(found) == 1
-        counts[found] += 1
-    assert chi2(counts, P) < MOST[3]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"target": P.expand(2, -1)}, "rows_of_target must be one of 3, got 2"),
         ({"target": torch.rand(3, 5)}, r"target must have the shape \(_, v\) with v=4"),
         ({"guesses": torch.tensor([1, 4])}, "guesses must hold integers from 0 to 3"),
-        (
-            {"draft": Q.log().expand(2, -1)},
-            "draft must hold probabilities, and each row",
-        ),
+        ({"draft": Q.log().expand(2, -1)}, "draft must hold probabilities, and each"),
         ({"draft": BELOW_ZERO}, "draft must hold probabilities, and each row"),
-        (
-            {"target": 2 * P.expand(3, -1)},
-            "target must hold probabilities, and each row",
-        ),
+        ({"target": 2 * P.expand(3, -1)}, "target must hold probabilities, and each"),
         ({"draft": torch.eye(4)[:2]}, "guesses must be drawn from draft"),
         ({"guesses": torch.tensor([[1, 2]])}, r"guesses must have the shape \(t\)"),
     ],
@@ -240,13 +187,6 @@ def test_every_token_is_distributed_as_by_the_model(guesses):
     assert chi2(counts, TARGET.repeat(3, 1)) < MOST[18]
 
 
-@pytest.mark.parametrize("step", [accepts_always, without_residual])
-def test_what_seems_fair_is_not_with_models_either(step, monkeypatch):
-    monkeypatch.setattr(speculative, "speculative_step", step)
-    counts = transitions(written(3)).flatten(0, 1)
-    assert chi2(counts, TARGET.repeat(3, 1)) > 100
-
-
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("draft", ["small", "table", "itself"])
 def test_greedy_tokens_are_those_of_the_model_alone(draft, cache):
@@ -295,14 +235,6 @@ def test_temperature_and_nucleus_are_those_of_sampling():
     for options in ({"temperature": 1e-9}, {"top_p": 1e-9}):
         found = speculative_sample(model, draft, prompt, max_new_tokens=9, **options)
         assert torch.equal(found.tokens, wanted)
-
-
-def test_exactly_as_many_as_asked_for():
-    for number, count in product(range(4), (1, 2, 7)):
-        options = {"max_new_tokens": count, "guesses": 5, "generator": seed(number)}
-        found = speculative_sample(gpt(0), gpt(1), torch.tensor([[0, 1]]), **options)
-        assert found.tokens.shape == (1, count)
-        assert sum(found.kept) + len(found.kept) == count
 
 
 def test_models_are_as_they_were():

@@ -66,11 +66,6 @@ class C:
     )
 
 
-def test_a_text_that_is_no_python():
-    with pytest.raises(SyntaxError):
-        list(functions_of("def f(:"))
-
-
 def test_the_library_by_its_splits():
     functions = {split: library_functions(split) for split in SPLITS}
     assert all(len(functions[split]) > 500 for split in SPLITS)
@@ -118,11 +113,3 @@ def test_a_disguise_keeps_what_is_equal_and_hides_the_rest():
 def test_more_names_than_disguises_share_them():
     hidden = disguised(tuple("abcde"), 0, names=2)
     assert len(set(hidden)) == 2 and hidden[0] == hidden[2] == hidden[4]
-
-
-def test_labels_say_what_the_text_does():
-    for function in library_functions("test")[:50]:
-        looped = {"for", "while"} & set(function.tokens)
-        assert "loops" not in function.labels or looped
-        raised = "raise" in function.tokens
-        assert ("raises" in function.labels) == raised

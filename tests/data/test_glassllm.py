@@ -1,6 +1,5 @@
 """data/glassllm.py: a trained model in our blocks, as its own package runs it."""
 
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,8 +12,6 @@ from annotated.data.datasets import DataError
 from annotated.data.glassllm import (
     CONFIG,
     FILES,
-    GLASSLLM,
-    NAMES,
     SPECIALS,
     decode,
     encode,
@@ -56,10 +53,6 @@ def test_logits_are_those_of_its_own_forward(dtype, off):
     torch.testing.assert_close(found, wanted, rtol=0, atol=off)
 
 
-def test_it_is_as_large_as_it_says():
-    assert sum(p.numel() for p in glass_model().parameters()) == 852_608
-
-
 @pytest.mark.parametrize("cache", [True, False])
 def test_it_writes_on_as_its_own_package_does(cache):
     prompt = torch.from_numpy(reference()["prompt"])[None]
@@ -67,24 +60,6 @@ def test_it_writes_on_as_its_own_package_does(cache):
     written = sample(glass_model(), prompt, **options)[0].tolist()
     assert written == reference()["written"].tolist()
     assert decode(written).startswith(" the\nQueen to the Queen, and she found it")
-
-
-def test_it_knows_its_books():
-    """A loss far below that of its own tokens in another order."""
-    text = "“Curiouser and curiouser!” cried Alice, and she went down the rabbit-hole."
-    ids = torch.tensor([encode(text)])
-    orders = [torch.randperm(ids.shape[1], generator=seed(i)) for i in range(5)]
-    rows = torch.cat([ids, *(ids[:, order] for order in orders)])
-    with torch.no_grad():
-        logits = glass_model()(rows[:, :-1])
-    losses = torch.nn.functional.cross_entropy(
-        logits.transpose(1, 2), rows[:, 1:], reduction="none"
-    ).mean(dim=1)
-    assert losses[0] < 5 and losses[1:].min() > losses[0] + 2
-
-
-def seed(number: int) -> torch.Generator:
-    return torch.Generator().manual_seed(number)
 
 
 def test_names_and_order_are_those_of_llama():
@@ -110,44 +85,10 @@ def test_names_and_order_are_those_of_llama():
     assert len(made) == len(given)
 
 
-def test_each_matrix_changes_what_the_model_says():
-    """None is loaded in another's place, nor left out."""
-    ids, wanted = torch.from_numpy(reference()["ids"])[:, :40], None
-    for name in [None, *NAMES]:
-        changed = state()
-        if name is not None:
-            changed[f"blocks.2.{name}"] = changed[f"blocks.2.{name}"] * 1.1
-        with torch.no_grad():
-            found = load_llama(to_llama(changed, CONFIG), CONFIG)(ids)
-        if wanted is None:
-            wanted = found
-        else:
-            assert (found - wanted).abs().max() > 1e-3, name
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda state: state.pop("norm_f.gamma"), "model.norm.weight is missing"),
-        (lambda state: state.update(more=state["E"]), "more is not expected"),
-        (
-            lambda state: state.update({"blocks.3.ffn.W2": state["blocks.3.ffn.W2"].T}),
-            r"layers.3.mlp.down_proj.weight must have the shape \(128, 341\), "
-            r"got \(341, 128\), which is transposed",
-        ),
-    ],
-)
-def test_weights_that_do_not_fit_are_named(change, message):
-    changed = state()
-    change(changed)
-    with pytest.raises(ValueError, match=message):
+def test_an_unknown_matrix_is_named():
+    changed = state() | {"more": torch.ones(2)}
+    with pytest.raises(ValueError, match="more is not expected"):
         load_llama(to_llama(changed, CONFIG), CONFIG)
-
-
-def test_another_size_is_named():
-    with pytest.raises(ValueError, match=r"gate_proj.weight must have the shape"):
-        config = replace(CONFIG, d_ff=342)
-        load_llama(to_llama(state(), config), config)
 
 
 def test_it_is_a_gpt_of_this_book():
@@ -194,25 +135,6 @@ def test_ids_that_are_none_are_named(ids):
 
 
 # ---- the files -----------------------------------------------------------------
-
-
-def test_licence_version_and_checksums_lie_beside_them():
-    licence = (FOLDER / "LICENSE").read_text("utf-8")
-    assert licence.startswith("MIT License")
-    assert GLASSLLM["licence"].removeprefix("MIT; © ") in licence.replace("(c) ", "")
-    told = (FOLDER / "README.md").read_text("utf-8")
-    assert GLASSLLM["version"].split()[1] in told and GLASSLLM["source"] in told
-    for name, checksum in FILES.items():
-        assert checksum in told
-        assert f"{(FOLDER / name).stat().st_size:,} bytes" in told
-    assert sum((FOLDER / name).stat().st_size for name in FILES) < 1_800_000
-
-
-def test_weights_of_others_take_no_more_than_six_megabytes():
-    """Those of the models of chapters 15 and 16."""
-    vendor = files("annotated") / "vendor"
-    folders = [vendor / name for name in ("rxnmapper", "glassllm", "gpt2_bpe")]
-    assert sum(f.stat().st_size for one in folders for f in one.iterdir()) < 6_000_000
 
 
 @pytest.mark.parametrize(

@@ -14,82 +14,51 @@ from annotated.data.number_words import (
 
 FRENCH = """
 0 zéro
-1 un
-10 dix
 16 seize
 17 dix-sept
 19 dix-neuf
-20 vingt
 21 vingt et un
-22 vingt-deux
 31 trente et un
-60 soixante
-61 soixante et un
-69 soixante-neuf
 70 soixante-dix
 71 soixante et onze
 72 soixante-douze
-77 soixante-dix-sept
 79 soixante-dix-neuf
 80 quatre-vingts
 81 quatre-vingt-un
-82 quatre-vingt-deux
-90 quatre-vingt-dix
 91 quatre-vingt-onze
 99 quatre-vingt-dix-neuf
 100 cent
-101 cent un
-111 cent onze
-120 cent vingt
-121 cent vingt et un
-171 cent soixante et onze
 180 cent quatre-vingts
 181 cent quatre-vingt-un
 200 deux cents
 201 deux cent un
-220 deux cent vingt
 280 deux cent quatre-vingts
 300 trois cents
 305 trois cent cinq
 1000 mille
-1001 mille un
 1080 mille quatre-vingts
-1100 mille cent
-1200 mille deux cents
 1971 mille neuf cent soixante et onze
 2000 deux mille
-2100 deux mille cent
 21000 vingt et un mille
 71071 soixante et onze mille soixante et onze
 80000 quatre-vingt mille
 80080 quatre-vingt mille quatre-vingts
-100000 cent mille
-200000 deux cent mille
 200200 deux cent mille deux cents
 280000 deux cent quatre-vingt mille
-580 cinq cent quatre-vingts
 999999 neuf cent quatre-vingt-dix-neuf mille neuf cent quatre-vingt-dix-neuf
 """
 ENGLISH = """
 0 zero
-7 seven
 12 twelve
-19 nineteen
 20 twenty
 21 twenty-one
-40 forty
-99 ninety-nine
 100 one hundred
 101 one hundred and one
 110 one hundred and ten
-305 three hundred and five
 342 three hundred and forty-two
 1000 one thousand
 1001 one thousand and one
-1099 one thousand and ninety-nine
-1100 one thousand one hundred
 1101 one thousand one hundred and one
-12000 twelve thousand
 80080 eighty thousand and eighty
 200000 two hundred thousand
 305006 three hundred and five thousand and six

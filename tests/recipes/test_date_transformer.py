@@ -33,47 +33,31 @@ def test_unseen_dates_are_none_of_those_for_training():
     assert dates("train", 7).pairs == train.pairs[:7]
 
 
-def test_batches_hold_every_pair_once_in_each_pass():
+def test_batches_hold_every_pair_once_in_each_pass_and_follow_their_seed():
     data = dates("train", 128)
-    passes = [
-        sorted("".join(data.target.decode(row)) for b in part for row in b.labels)
-        for part in (
-            list(date_batches(0, 4, data))[:2],
-            list(date_batches(0, 4, data))[2:],
-        )
-    ]
+
+    def days(seed):
+        labels = [b.labels for b in date_batches(seed, 4, data)]
+        return ["".join(data.target.decode(row)) for row in torch.cat(labels)]
+
     wanted = sorted(day for _, day in data.pairs)
-    assert passes == [wanted, wanted]
-
-
-def test_batches_follow_their_seed():
-    one, same, other = (next(date_batches(s, 1)).source for s in (0, 0, 1))
-    assert one.equal(same) and not (one.shape == other.shape and one.equal(other))
+    first, second = days(0)[:128], days(0)[128:]
+    assert sorted(first) == sorted(second) == wanted
+    assert first != second and days(0) == days(0) != days(1)
 
 
 def test_models_and_runs_follow_their_seed():
     weights = [date_model(s).source_embedding.weight for s in (1, 1, 2)]
     assert weights[0].equal(weights[1]) and not weights[1].equal(weights[2])
-    assert [date_model(0, norm).config.norm for norm in ("pre", "post")] == [
-        "pre",
-        "post",
-    ]
-
-
-def test_batches_are_those_of_the_seed(monkeypatch):
-    asked = []
-
-    def look(seed, steps, data=None):
-        asked.append((seed, steps))
-        return date_batches(seed, steps, data)
-
-    monkeypatch.setattr("annotated.recipes.date_transformer.date_batches", look)
-    train_date_transformer(lambda n: 1e-4, 3, 1)
-    assert asked == [(3, 1)]
+    assert all(date_model(0, norm).config.norm == norm for norm in ("pre", "post"))
 
 
 def test_the_loss_is_the_mean_over_real_labels():
     batch, model = next(date_batches(0, 1, dates("train", 9))), date_model(0)
+    batch = batch._replace(
+        target=nn.functional.pad(batch.target, (0, 3)),
+        labels=nn.functional.pad(batch.labels, (0, 3)),
+    )
     logits = model(batch.source, batch.target).log_softmax(dim=-1)
     wanted = [
         -logits[i, j, symbol].item()
@@ -83,18 +67,6 @@ def test_the_loss_is_the_mean_over_real_labels():
     ]
     mean = sum(wanted) / len(wanted)
     assert label_loss(model, batch).item() == pytest.approx(mean, abs=1e-5)
-
-
-def test_padding_does_not_count_in_the_loss():
-    batch = next(date_batches(0, 1, dates("train", 9)))
-    model = date_model(0)
-    padded = batch._replace(
-        target=nn.functional.pad(batch.target, (0, 3)),
-        labels=nn.functional.pad(batch.labels, (0, 3)),
-    )
-    assert label_loss(model, padded).item() == pytest.approx(
-        label_loss(model, batch).item(), abs=1e-5
-    )
 
 
 def test_step_n_has_the_rate_of_step_n():
@@ -144,13 +116,6 @@ def test_the_few_pairs_are_learned_with_dropout_and_smoothing(monkeypatch):
     assert dropped.config.dropout == 0.2
     pairs = zip(model.parameters(), dropped.parameters(), strict=True)
     assert all(one.shape == other.shape for one, other in pairs)
-
-
-def test_the_orders_of_passes_differ():
-    data = dates("train", 640)
-    lists = list(date_batches(0, 20, data))
-    halves = [torch.cat([b.labels for b in lists[i : i + 10]]) for i in (0, 10)]
-    assert not halves[0].equal(halves[1])
 
 
 def test_outputs_that_are_all_one_vector_do_not_differ():

@@ -14,7 +14,6 @@ from annotated.chapters.ch16.drawings import TINY, random_state
 from annotated.data import datasets
 from annotated.data.byte_bpe import gpt2_tokenizer
 from annotated.data.datasets import DataError, File
-from annotated.data.text import standard_library
 from annotated.recipes.gpt2 import (
     GPT2_RECIPE,
     TokenText,
@@ -24,7 +23,6 @@ from annotated.recipes.gpt2 import (
     small_gpt2,
     stream_by_depth,
     text_nats,
-    token_text,
 )
 from annotated.weights import load_gpt2
 from tests.safetensors import safetensors
@@ -43,20 +41,6 @@ def test_the_first_ranks_are_a_tokenizer():
 def test_a_tokenizer_has_all_bytes_and_no_more_than_there_are(size):
     with pytest.raises(ValueError, match=f"size must be.*{size}"):
         short_tokenizer(size)
-
-
-@pytest.mark.slow
-def test_the_text_is_the_librarys():
-    tokenizer = short_tokenizer()
-    text, whole = token_text(tokenizer), standard_library("validation")
-    assert tokenizer.decode(text.validation.tolist()) == whole
-    assert text.validation_bytes == len(whole.encode())
-    assert (
-        tokenizer.decode(text.train[:50].tolist())
-        == (
-            standard_library("train")[: len(tokenizer.decode(text.train[:50].tolist()))]
-        )
-    )
 
 
 def test_nats_are_those_of_every_token_but_the_first():
@@ -92,11 +76,6 @@ def test_streams_grow_where_nothing_normalises_the_sum():
     for s in (True, False):
         post = stream_by_depth("post", 4, s, d_model=64)
         assert torch.allclose(post[1:], torch.ones(4), atol=0.02)
-
-
-def test_a_seed_is_a_stream():
-    first, same, other = (stream_by_depth("pre", 2, True, 32, s) for s in (0, 0, 1))
-    assert torch.equal(first, same) and not torch.equal(first, other)
 
 
 # ---- official weights --------------------------------------------------------------
@@ -140,9 +119,3 @@ def test_a_damaged_file_is_refused(cache):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DataError, match="cannot download"):
         official_gpt2()
-
-
-def test_the_registry_names_the_right_file():
-    (file,) = datasets.REGISTRY["gpt2"].files
-    assert file.size == 548_105_171 and file.checksum.startswith("sha256:248dfc39")
-    assert all("607a30d783dfa663caf39e06633721c8d4cfcd7e" in m for m in file.mirrors)

@@ -26,7 +26,6 @@ from annotated.recipes.pretraining import (
     docstrings,
     few_labels,
     fine_tune,
-    fine_tuning,
     guess,
     make_bert,
     masked_batches,
@@ -136,12 +135,6 @@ def test_code_is_that_of_training_packages_without_the_twins_of_a_test(library):
     assert all(text[0] == "def" for text in texts.train)
     assert "append" not in texts.words.symbols, "it isn't there ten times"
     assert "x" in texts.words.symbols
-
-
-def test_long_functions_are_cut(library):
-    texts = code_texts(longest=12)
-    lengths = [len(text) for text in texts.train]
-    assert max(lengths) == 12 and min(lengths) >= 8 and len(lengths) > 6
 
 
 def test_parts_of_texts_are_in_order_and_short_ones_are_left_out():
@@ -340,11 +333,6 @@ def test_few_labels_are_drawn_by_the_seed():
         few_labels(task, 101)
 
 
-def test_few_labels_are_seen_thirty_times_at_most():
-    assert fine_tuning(64).steps == 120
-    assert fine_tuning(10**6).steps == 400
-
-
 def test_a_classifier_is_a_bert_and_the_largest_of_its_states():
     texts = small_texts()
     model = BertClassifier(make_bert(texts.words, SMALL), 3).eval()
@@ -363,10 +351,10 @@ def test_fine_tuning_begins_with_a_copy():
     model, history = fine_tune(bert, task, recipe, seed=1)
     for name, value in bert.state_dict().items():
         assert torch.equal(value, before[name]), name
-    assert not torch.equal(model.bert.pooler.weight, torch.zeros(1))
-    changed = model.bert.encoder.state_dict()
-    assert any(not torch.equal(changed[n], x)
-               for n, x in bert.encoder.state_dict().items())  # fmt: skip
+    first, changed = bert.encoder.layers[0], model.bert.encoder.layers[0]
+    assert not torch.equal(
+        changed.feed_forward.inner.weight, first.feed_forward.inner.weight
+    )
     assert len(history) == 80
     assert measure(reader(model, task), task)["accuracy"] > 0.8
     again, _ = fine_tune(bert, task, recipe, seed=1)

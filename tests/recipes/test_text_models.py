@@ -63,15 +63,6 @@ def test_a_recurrent_model_is_the_unit_of_pytorch_step_by_step():
     assert torch.allclose(model(tokens), torch.stack(rows, dim=1), atol=1e-5)
 
 
-def test_a_convolution_reaches_as_far_as_its_dilations():
-    model, tokens = ConvolutionText(V, 8), draw_tokens(1, 80)
-    before = model(tokens)
-    changed = tokens.clone()
-    changed[:, 3] = (changed[:, 3] + 1) % V
-    moved = (model(changed) - before).abs().amax(dim=(0, 2)) > 0
-    assert moved.nonzero().flatten().tolist()[:: len(moved.nonzero()) - 1] == [3, 63]
-
-
 def test_a_layer_of_convolution_is_a_slow_sum():
     model, tokens = ConvolutionText(V, 8, layers=2, kernel=3).double(), draw_tokens()
     x = model.embedding.weight[tokens]
@@ -117,9 +108,6 @@ def test_influence_is_a_gradient_with_the_nearest_first():
     assert torch.allclose(influence(model, tokens), wanted, atol=1e-6)
     assert all(p.grad is None for p in model.parameters())
     assert not model.embedding._forward_hooks
-
-
-# ---- honest mistakes -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

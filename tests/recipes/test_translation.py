@@ -5,15 +5,12 @@ import torch
 
 from annotated.batches import Vocabulary
 from annotated.data.bpe import split_words
-from annotated.data.number_words import cut_words, english, french
 from annotated.recipes import translation
 from annotated.recipes.translation import (
-    NUMBER_WORDS,
     TRANSLATION_RECIPES,
     Cutter,
     TranslationLoss,
     exact_numbers,
-    multi30k_task,
     number_words_task,
     spelling_errors,
     spelling_task,
@@ -120,16 +117,6 @@ def test_a_number_is_exact_if_all_its_words_are(monkeypatch):
     assert beam == 1 and reader is Rereader
 
 
-def test_number_words_are_learned_within_a_few_steps():
-    few = [200, 305, 1000, 71_080]
-    task = number_words_task(1000)
-    pairs = [(cut_words(english(n)), cut_words(french(n))) for n in few]
-    recipe = NUMBER_WORDS._replace(tokens=60, steps=60)
-    model = translation_model(recipe, task.cutter)
-    train_translation(model, task._replace(pairs=pairs), recipe)
-    assert exact_numbers(model.eval(), task.cutter, few) == [True] * 4
-
-
 def test_batches_follow_the_seed_and_hold_every_pair(sentences):
     def read(seed, steps=6):
         return [
@@ -207,9 +194,3 @@ def test_an_unknown_task_is_named():
     recipe = TRANSLATION_RECIPES["spelling"]._replace(task="cooking")
     with pytest.raises(ValueError, match="task must be one of 'spelling', 'multi30k'"):
         translation_task(recipe)
-
-
-def test_two_languages_share_their_pieces(sentences):
-    again = multi30k_task(30, ("en", "de"))
-    assert again.cutter.source.symbols == sentences.cutter.source.symbols
-    assert again.cutter.merges == sentences.cutter.merges
