@@ -15,7 +15,7 @@ from torch import Tensor
 from annotated.checks import close, exercise_named, replaced, try_case
 from annotated.checks.calling import NOT_DONE, call, copied, mapped
 from tests.exercises.answers import answers
-from tests.exercises.turns import in_turn
+from tests.sample import in_turn
 from tools.exercises import exercises, read_exercises, solution, sources
 
 SECONDS = 20  # of CPU that a case may take: a hundred times the slowest

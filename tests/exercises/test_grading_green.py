@@ -14,7 +14,7 @@ from grading.normalise import normalise, read_cells
 from grading.runner import ABOVE, Runner
 from grading.sandbox import PATIENCE
 from tests.exercises.submissions import Maker
-from tests.exercises.turns import in_turn
+from tests.sample import in_turn
 from tools.exercises import exercises, read_exercises, source_of, student_notebook
 from tools.source import setup_cell
 
