@@ -35,6 +35,7 @@ MARKER = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*$", re.M)
 TITLE = re.compile(r"^## (.+)$", re.M)
 STATEMENT = re.compile(r"^\*(\d+) points?\. Goal: (.+?)\.\*$", re.M | re.S)
 FUNCTION = re.compile(r"^def (\w+)\(", re.M)
+CALL = re.compile(rf"check\([\"']({ID})[\"'], (\w+)\)\s*")
 
 INTRODUCTION = """\
 Each exercise has a cell for your answer and a cell that checks it. Run both: the check
@@ -88,26 +89,6 @@ def tag_of(cell) -> str | None:
     return found and found[1]
 
 
-def checked_call(source: str) -> tuple[str, str] | None:
-    """Exercise and function of a test cell's one call, `check("id", function)`."""
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return None
-    match body:
-        case [
-            ast.Expr(
-                ast.Call(
-                    func=ast.Name("check"),
-                    args=[ast.Constant(str() as exercise), ast.Name(function)],
-                    keywords=[],
-                )
-            )
-        ]:
-            return exercise, function
-    return None
-
-
 def exercises(notebook) -> list[Exercise]:
     """The exercises of a notebook in nbgrader's format, in order.
 
@@ -135,15 +116,16 @@ def exercises(notebook) -> list[Exercise]:
             if grader.get("grade"):
                 found.append(Exercise(exercise, points, None, position, None))
             continue
-        call = checked_call(cell.source)
+        call = CALL.fullmatch(cell.source)
         if call is None:
             raise SourceError(
                 f'a test cell holds one call, check("chNN-name", function), found '
                 f"{cell.source!r}"
             )
-        if call[0] not in answers:
-            raise SourceError(f"{call[0]}: its test comes before any answer cell")
-        found.append(Exercise(call[0], points, call[1], answers[call[0]], position))
+        exercise, function = call.groups()
+        if exercise not in answers:
+            raise SourceError(f"{exercise}: its test comes before any answer cell")
+        found.append(Exercise(exercise, points, function, answers[exercise], position))
     untested = answers.keys() - {exercise.id for exercise in found}
     if untested:
         raise SourceError(f"{sorted(untested)}: neither a test nor points")

@@ -128,7 +128,7 @@ def title_of(cell) -> str:
         return _cut(f"Proof: {said}" if said else "Proof")
     for name, kind in (
         ("show_table", "Table"), ("explorer", "Try it"), ("play", "Try it"),
-        ("frame_slider", "Try it"), ("laboratory", "Laboratory"), ("show", "Figure"),
+        ("laboratory", "Laboratory"), ("show", "Figure"),
         ("chain", "Picture"), ("blocks", "Picture"), ("expect", "Measured"),
         ("say", "The sentence below, with its numbers"),
     ):  # fmt: skip

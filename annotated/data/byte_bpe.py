@@ -82,18 +82,6 @@ def to_letters(token: bytes) -> str:
     return "".join(byte_letters()[byte] for byte in token)
 
 
-def from_letters(token: str) -> bytes:
-    """Return the bytes of a ``token`` that is written by letters, such as "Ġthe".
-
-    Raises:
-        ValueError: if a letter stands for no byte.
-    """
-    bytes_of = {letter: byte for byte, letter in byte_letters().items()}
-    unknown = [letter for letter in token if letter not in bytes_of]
-    require.that(not unknown, f"token has letters that are no bytes: {unknown}")
-    return bytes(bytes_of[letter] for letter in token)
-
-
 # ---- tokens --------------------------------------------------------------------
 
 

@@ -74,11 +74,6 @@ def cut_word(word: str, pieces: Collection[str], longest: int = 100) -> list[str
     return cut if len(word) <= longest else [UNKNOWN]
 
 
-def join_cut(pieces: Iterable[str]) -> str:
-    """Return the words that ``pieces`` were cut from, with a space between any two."""
-    return " ".join(pieces).replace(f" {INSIDE}", "")
-
-
 # ---- learning ------------------------------------------------------------------
 
 

@@ -1,16 +1,15 @@
 """Interactive figures that move in the static page, with no kernel and no network.
 
-:func:`frame_slider` shows pictures drawn beforehand behind one slider. An
-:func:`explorer` draws in the reader's browser from data that the page's cells
-computed. Both are plain HTML with a few lines of script, the same in the built
-page, in Jupyter and in Colab; the HTML is written by ``static/html.jinja``.
+An :func:`explorer` draws in the reader's browser from data that the page's cells
+computed. It is plain HTML with a few lines of script, the same in the built page, in
+Jupyter and in Colab; the HTML is written by ``static/html.jinja``.
 """
 
 import base64
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -136,51 +135,6 @@ def name_of(kind: str, *contents: Any) -> str:
     """
     digest = hashlib.sha256("".join(map(str, contents)).encode()).hexdigest()
     return unique(f"{kind}-{digest[:12]}")
-
-
-def frame_slider(
-    draw: Callable[[Any], "Figure"],
-    values: Iterable[Any],
-    *,
-    label: str,
-    alt: Callable[[Any], str],
-    question: str | None = None,
-    caption: str | None = None,
-) -> Html:
-    """Show pictures drawn beforehand behind one slider, moved by mouse or keyboard.
-
-    For one parameter of up to about forty values; more parameters, or free input,
-    are the business of :func:`explorer`.
-
-    Args:
-        draw: ``draw(value)`` gives the matplotlib figure for a value.
-        values: the values, one frame each.
-        label: what the slider sets, with its unit.
-        alt: ``alt(value)`` says in words what the frame shows.
-        question: what the reader should predict before moving the slider.
-        caption: text below the picture.
-
-    Returns:
-        The slider with its pictures, for a cell to show.
-
-    Raises:
-        ValueError: if an alternative text says nothing.
-    """
-    values = list(values)
-    images = [plot_html(draw(value), alt(value), once=True) for value in values]
-    names = [str(value) for value in values]
-    return Html(
-        render(
-            "frames",
-            root=name_of("frames", images),
-            label=label,
-            controls=[Slider("frame", label, names)],
-            frames=[SHARED.sub("", image) for image in images],
-            shown=0,
-            question=question,
-            caption=caption,
-        )
-    )
 
 
 @dataclass(frozen=True)

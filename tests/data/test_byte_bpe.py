@@ -13,7 +13,6 @@ from annotated.data.byte_bpe import (
     GPT2,
     ByteTokenizer,
     byte_letters,
-    from_letters,
     gpt2_tokenizer,
     join_bytes,
     parse_ranks,
@@ -143,13 +142,6 @@ def test_letters_of_bytes():
     assert to_letters("é€".encode()) == "Ã©âĤ¬"
     assert len(set(byte_letters().values())) == 256
     assert not any(c.isspace() or not c.isprintable() for c in byte_letters().values())
-
-
-def test_letters_are_read_back():
-    every = bytes(range(256))
-    assert from_letters(to_letters(every)) == every
-    with pytest.raises(ValueError, match=r"no bytes: \[' ', '–'\]"):
-        from_letters("a b–")
 
 
 def test_ranks_of_single_bytes_are_in_the_order_of_letters():

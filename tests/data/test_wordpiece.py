@@ -12,7 +12,6 @@ from annotated.data.wordpiece import (
     SCORES,
     bert_words,
     cut_word,
-    join_cut,
     learn_pieces,
     letters_of,
     likelihood_gain,
@@ -155,13 +154,7 @@ def test_cuts_are_those_of_tokenizers():
             cut = cut_word(word, vocabulary, longest=12)
             assert cut == tokenizer.encode(word).tokens
             unknown += cut == ["[UNK]"]
-            assert cut == ["[UNK]"] or join_cut(cut) == word
         assert 0 < unknown < len(words) / 4
-
-
-def test_pieces_are_put_together_with_a_space_between_words():
-    assert join_cut(["una", "##ff", "##able", "a", "##b"]) == "unaffable ab"
-    assert join_cut([]) == ""
 
 
 # ---- learning ------------------------------------------------------------------

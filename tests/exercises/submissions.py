@@ -225,20 +225,9 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
         """Honest work in an unusual form, which keeps its marks."""
         first = self.code[0]
         right, name = self.solutions[first.id], first.function
-        tag = right.split("\n", 1)[0]
-        inner = right.replace(f"def {name}(", f"def {name}_inner(").split("\n", 1)[1]
-        forms = {
-            "lamb": f"{tag}\n{inner}\n{name} = lambda *a: {name}_inner(*a)",
-            "part": f"{tag}\nfrom functools import partial\n{inner}\n"
-            f"{name} = partial({name}_inner)",
-            "obje": f"{tag}\n{inner}\nclass Answer:\n    def __call__(self, *a):\n"
-            f"        return {name}_inner(*a)\n{name} = Answer()",
-            "spac": right.replace(f"def {name}(", f"def {name} ("),
-        }
-        made = [
-            Handed(f"{key}.ipynb", key, json.dumps(self.with_answers(_0=source)))
-            for key, source in forms.items()
-        ]
+        spaced = right.replace(f"def {name}(", f"def {name} (")
+        content = json.dumps(self.with_answers(_0=spaced))
+        made = [Handed("spac.ipynb", "spac", content)]
         for key, source in (
             ("miss", right.replace(f"def {name}(", f"def {name}x(")),
             ("clea", ""),
@@ -246,24 +235,6 @@ os.write(3, b'[null, {"tuple": []}, null]\\n' * 99)
         ):
             notebook = json.dumps(self.with_answers(_0=source))
             made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
-
-        helpers = {
-            "star": "from math import *\nFACTOR = log(e)",
-            "tupl": "FACTOR, OTHER = 1, 2",
-            "anno": "FACTOR: int = 1",
-            "with": "from contextlib import nullcontext\nwith nullcontext(1) as FACTOR:"
-            "\n    pass",
-            "dict": "table = {}\ntable['f'] = 1\nFACTOR = table['f']",
-            "augm": "FACTOR = 0.5\nFACTOR *= 2",
-        }
-        head, body = right.split('"""\n', 1)
-        scaled = body.replace("return ", "return FACTOR * ")
-        for key, source in helpers.items():
-            notebook = self.with_answers(_0=f'{head}"""\n{scaled}')
-            cell = {"cell_type": "code", "metadata": {}, "source": source}
-            notebook["cells"].insert(first.answer, cell)
-            odd = ("1 code cell(s) of the student's own",)
-            made.append(Handed(f"{key}.ipynb", key, json.dumps(notebook), set(), odd))
 
         tried = self.right()
         source = f"import time; time.sleep(60)\n{name} = None  # what if?"
@@ -317,43 +288,11 @@ except OSError as error:
     seen = str(error)
 raise ValueError("LEAKED " + seen[:1000])
 """,
-            "glob": """
-import gc, sys
-for thing in gc.get_objects():
-    if isinstance(thing, dict) and ("right_self_attention" in thing or
-                                    "tempered" in thing and "Exercise" in thing):
-        raise ValueError("LEAKED right")
-""",
-            "temp": """
-open("/tmp/arguments", "w").write("LEAKED")
-raise ValueError(open("/tmp/arguments").read())
-""",
-            "file": "raise ValueError('LEAKED' + open('/proc/self/cmdline').read())",
-            "many": """
-import os, time
-for _ in range(150):
-    if os.fork() == 0:
-        os.setsid()
-        time.sleep(60)
-        os._exit(0)
-""",
-            "repl": """
-import os
-for fd in range(3, 30):
-    try:
-        for _ in range(600):
-            os.write(fd, b"[]," * 33_000)
-    except OSError:
-        continue
-""",
         }
         made = []
         for key, source in forms.items():
             body = self.body(first, "    return arguments_that_are_not_there")
             source = body.replace("\n", f"\n{source}\n", 1)
             notebook = json.dumps(self.with_answers(_0=source))
-            # these two attack wherever the cell runs: above every other answer, too
-            lost = self.code if key in ("many", "repl") else [first]
-            lost = {exercise.id for exercise in lost}
-            made.append(Handed(f"{key}.ipynb", key, notebook, lost))
+            made.append(Handed(f"{key}.ipynb", key, notebook, {first.id}))
         return made

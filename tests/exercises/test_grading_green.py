@@ -14,7 +14,7 @@ from grading.normalise import normalise, read_cells
 from grading.runner import ABOVE, Runner
 from grading.sandbox import PATIENCE
 from tests.exercises.submissions import Maker
-from tests.exercises.turns import in_turn
+from tests.sample import in_turn
 from tools.exercises import exercises, read_exercises, source_of, student_notebook
 from tools.source import setup_cell
 
@@ -28,6 +28,10 @@ TEMPERED, ATTENTION, REPAIRED, FACTOR, EQUIVARIANT = (
 )
 
 
+def coded(source):
+    return {"cell_type": "code", "metadata": {}, "source": source}
+
+
 def in_one_cell(cells):
     """Two answers in the first one's cell."""
     first, second = (cells[exercise.answer] for exercise in MAKER.code[:2])
@@ -38,8 +42,7 @@ def in_one_cell(cells):
 def in_another_order(cells):
     """A later exercise first, and above it a helper that the first one uses."""
     last = MAKER.code[-1]
-    helper = {"cell_type": "code", "metadata": {}, "source": SOFTMAX}
-    block = [helper, cells[last.answer], cells[last.test]]
+    block = [coded(SOFTMAX), cells[last.answer], cells[last.test]]
     del cells[last.answer : last.test + 1]
     place = MAKER.code[0].answer
     cells[place:place] = block
@@ -58,10 +61,10 @@ def checks_in_a_loop(cells):
         cells[exercise.test]["source"] = ""
     first = MAKER.code[0].answer
     cells[first]["source"] = tagged(0, BY_HELPER)
-    cells.insert(first + 1, {"cell_type": "code", "metadata": {}, "source": SOFTMAX})
+    cells.insert(first + 1, coded(SOFTMAX))
     pairs = ", ".join(f"('{e.id}', {e.function})" for e in MAKER.code)
     loop = f"for name, answer in [{pairs}]:\n    check(name, answer)"
-    cells.append({"cell_type": "code", "metadata": {}, "source": loop})
+    cells.append(coded(loop))
 
 
 def without_tag(cells):
@@ -107,22 +110,10 @@ ODD = {
     "an import in another answer": {
         "answers": {0: f"import math\n{body(TEMPERED)}", 3: ROOT}
     },
-    "torch's functions, imported in another answer": {
-        "answers": {
-            0: f"import torch.nn.functional as G\n{body(TEMPERED)}",
-            1: ATTENTION.replace("scores.softmax(-1)", "G.softmax(scores, -1)"),
-        }
-    },
     "a helper in another answer": {
         "answers": {
             0: f"{SOFTMAX}\n\n{BY_HELPER}",
             1: ATTENTION.replace("scores.softmax(-1)", "own_softmax(scores)"),
-        }
-    },
-    "a constant in another answer": {
-        "answers": {
-            0: f"THREE = 3\n{body(TEMPERED)}",
-            3: FACTOR.replace("3 /", "THREE /"),
         }
     },
     "another answer is called": {
@@ -138,7 +129,6 @@ ODD = {
         "answers": {0: BY_HELPER},
         "before": {0: f"display(3)\n{SOFTMAX}"},
     },
-    "a slow experiment": {"before": {3: "import time\ntime.sleep(4)"}},
     "a slow experiment above a helper in one cell": {
         "answers": {0: BY_HELPER},
         "before": {0: f"import time\ntime.sleep(4)\n{SOFTMAX}"},
@@ -198,27 +188,6 @@ ODD = {
         },
         "before": {0: "from __future__ import annotations"},
     },
-    "an object": {
-        "answers": {
-            0: (
-                "class Tempered(torch.nn.Module):\n"
-                "    def forward(self, x, tau):\n"
-                "        return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x\n"
-                "tempered = Tempered()"
-            )
-        }
-    },
-    "a partial function": {
-        "answers": {
-            0: (
-                "from functools import partial\n"
-                "def inner(power, x, tau):\n"
-                "    scores = x @ x.mT / tau[:, None, None] ** power\n"
-                "    return scores.softmax(-1) @ x\n"
-                "tempered = partial(inner, 1)"
-            )
-        }
-    },
     "a decorator from a cell above": {
         "answers": {0: f"@logged\n{body(TEMPERED)}"},
         "before": {
@@ -245,12 +214,6 @@ ODD = {
             ".item() / 4"
         },
     },
-    "a constant made by a loop": {
-        "answers": {0: HALVES},
-        "before": {
-            0: "table = {}\nfor n in range(9):\n    table[n] = n / 2\nHALF = table[1]"
-        },
-    },
     "defined where a condition holds": {
         "answers": {
             0: (
@@ -272,14 +235,6 @@ ODD = {
             0: "import matplotlib\nmatplotlib.use('Agg')\n"
             f"import matplotlib.pyplot as plt\nplt.plot([1, 2])\n{SOFTMAX}"
         },
-    },
-    "by numpy": {
-        "answers": {
-            3: (
-                "import numpy as np\ndef uniform_factor(width):\n"
-                "    return 3 / np.sqrt(width)"
-            )
-        }
     },
     "measured with a generator from above": {
         "before": {3: "generator = torch.Generator().manual_seed(1)"},
@@ -330,12 +285,7 @@ ODD = {
         "answers": {0: f"from own import *\n{BY_HELPER}"},
         "before": {0: "open('own.py', 'w').write('import math\\n')"},
         "edit": lambda cells: cells.insert(
-            MAKER.code[0].answer + 1,
-            {
-                "cell_type": "code",
-                "metadata": {},
-                "source": f"%%writefile -a own.py\n{SOFTMAX}",
-            },
+            MAKER.code[0].answer + 1, coded(f"%%writefile -a own.py\n{SOFTMAX}")
         ),
     },
     "a helper changed below the check": {
@@ -367,9 +317,6 @@ ODD = {
         "before": {0: "torch.set_grad_enabled(False)"},
         "red": {NAMES[0], NAMES[1]},
     },
-    "a choice by match": {
-        "answers": {0: f"match 1:\n    case 1:\n        HALF = 0.5\n{HALVES}"}
-    },
     "Greek letters and print": {
         "answers": {
             0: (
@@ -388,20 +335,10 @@ ODD = {
         "red": {NAMES[0]},
     },
     "a cell below the check raises": {"below": {1: "1 / 0"}},
-    "a global that counts calls": {
-        "answers": {
-            0: (
-                "calls = 0\ndef tempered(x, tau):\n"
-                "    global calls\n    calls += 1\n"
-                "    return (x @ x.mT / tau[:, None, None]).softmax(-1) @ x"
-            )
-        }
-    },
     "scripted": {"answers": {0: f"@torch.jit.script\n{SOFTMAX}\n\n{BY_HELPER}"}},
     "the device": {
         "answers": {0: body(TEMPERED).replace("weights @ x", "weights @ x.to(device)")}
     },
-    "a cache": {"answers": {3: f"from functools import cache\n@cache\n{body(FACTOR)}"}},
     "a second version, which the check is given": {
         "answers": {0: WRONG},
         "below": {0: body(TEMPERED).replace("tempered", "tempered_2")},
@@ -436,7 +373,7 @@ def odd_notebook(change):
     below = change.get("below", {}).items()
     added += [(MAKER.code[n].answer + 1, source) for n, source in below]
     for place, source in sorted(added, reverse=True):
-        cells.insert(place, {"cell_type": "code", "metadata": {}, "source": source})
+        cells.insert(place, coded(source))
     change.get("edit", lambda cells: None)(cells)
     return notebook
 

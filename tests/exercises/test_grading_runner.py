@@ -33,7 +33,7 @@ from grading.runner import (
 )
 from grading.sandbox import MOST_PROCESSES, NOBODY, PATIENCE, SANDBOXES, Sandbox
 from tests.exercises.answers import answers
-from tests.exercises.turns import in_turn
+from tests.sample import in_turn
 from tools.exercises import sources
 
 IMPORTS = """import math, numpy as np, torch

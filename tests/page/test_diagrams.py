@@ -47,22 +47,6 @@ def test_words_are_escaped_and_attributes_of_no_value_left_out(drawing):
     assert not second.has_attr("font-weight") and not soup(drawing).figcaption
 
 
-def test_each_letter_may_have_its_own_place(drawing):
-    drawing.text([3, 7.5], 4, "ab")
-    assert soup(drawing).select_one("svg text")["x"] == "3 7.5"
-
-
-def test_a_frame_may_be_shaded(drawing):
-    drawing.frame(0, 0, 10, 20)
-    drawing.frame(0, 0, 40, 20, shade=0.3)
-    drawing.frame(0, 0, 40, 20, shade=1, color="key")
-    plain, shaded, key = soup(drawing).select("rect")
-    assert key["fill"] == "var(--at-key)"
-    assert plain["fill"] == "none" and not plain.has_attr("fill-opacity")
-    assert shaded["fill"] == "var(--at-this)" and shaded["fill-opacity"] == "0.3"
-    assert (plain["rx"], shaded["rx"]) == ("2.0", "6")  # a small one isn't a circle
-
-
 def test_colours_are_those_of_the_page(drawing):
     drawing.plus(20, 20)
     drawing.arrow((0, 0), (9, 0))
@@ -102,14 +86,6 @@ def test_a_box_is_as_high_as_its_lines_and_says_where_it_ends(drawing):
     assert float(texts[2]["font-size"]) < float(texts[0]["font-size"])
 
 
-def test_a_frame_is_dashed_where_it_is_around_things(drawing):
-    drawing.frame(1, 2, 3, 4)
-    drawing.frame(1, 2, 3, 4, dashed=True)
-    plain, dashed = soup(drawing).select("rect")
-    assert not plain.has_attr("stroke-dasharray")
-    assert dashed["stroke-dasharray"] == "4 4"
-
-
 @pytest.mark.parametrize(("stream", "joins"), [(10, 18.0), (190, 182.0)])
 def test_a_branch_leaves_its_stream_and_is_added_to_it(drawing, stream, joins):
     plus = drawing.branch(stream, 100, 5, 40, ["norm"], ["network", "at each"])
@@ -122,13 +98,6 @@ def test_a_branch_leaves_its_stream_and_is_added_to_it(drawing, stream, joins):
     circle = soup(drawing).circle
     assert (float(circle["cx"]), float(circle["cy"])) == (stream, plus)
     assert plus > bottoms[1]
-
-
-def test_a_plus_has_its_two_lines_in_a_circle(drawing):
-    drawing.plus(20, 30)
-    across, down = (points(tag) for tag in soup(drawing).select("polyline"))
-    assert across == [(12, 30), (28, 30)] and down == [(20, 22), (20, 38)]
-    assert soup(drawing).circle["r"] == "8"
 
 
 @pytest.mark.parametrize(

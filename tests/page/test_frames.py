@@ -23,7 +23,6 @@ from annotated.page.frames import (
     Text,
     alt_problem,
     explorer,
-    frame_slider,
     pack,
     plot_html,
     rounded,
@@ -109,61 +108,6 @@ def test_scripts_and_styles_come_with_the_package():
     assert "function explorer" in static("explorer.js")
     with pytest.raises(FileNotFoundError):
         static("nothing.js")
-
-
-# ---- frame_slider ------------------------------------------------------------
-
-
-def make_slider(values=(1, 2, 5), **changes):
-    arguments = {"label": "height (cm)", "alt": lambda value: f"A bar of {value}"}
-    return frame_slider(bar, values, **(arguments | changes))
-
-
-def test_each_value_is_drawn_once_and_only_the_first_is_seen():
-    drawn = []
-
-    def draw(value):
-        drawn.append(value)
-        return bar(value)
-
-    values = iter([1, 2, 5])
-    made = frame_slider(draw, values, label="n", alt=lambda n: f"A bar of {n}")
-    assert drawn == [1, 2, 5]
-    frames = soup(made).select("div.annotated-frames figure.annotated-frame")
-    assert [frame.has_attr("hidden") for frame in frames] == [False, True, True]
-    for frame, height in zip(frames, drawn, strict=True):
-        (plot,) = frame.select(".annotated-plot")
-        assert plot["aria-label"] == f"A bar of {height}"
-        wanted = soup(plot_html(bar(height), f"A bar of {height}", once=True))
-        assert plot.text == wanted.div.text, "the numbers of its axis"
-    assert made.text.count("--at-paper: #fff") == 1, "shared by all frames"
-
-
-def test_the_slider_goes_over_all_values_and_is_named():
-    page = soup(make_slider([0.5, "two"]))
-    (slider,) = page.find_all("input")
-    kept = [slider[name] for name in ("type", "min", "max", "step", "value")]
-    assert kept == ["range", "0", "1", "1", "0"]
-    assert json.loads(slider["data-values"]) == ["0.5", "two"]
-    assert slider["aria-valuetext"] == page.output.text == "0.5"
-    assert page.label["for"] == slider["id"] == page.output["for"][0]
-    assert page.label.text == "height (cm)"
-    assert page.select("p") == []
-
-
-def test_words_around_the_slider_are_escaped():
-    page = soup(make_slider([NASTY], label=NASTY, question=NASTY, caption=NASTY))
-    assert page.b is None
-    assert page.label.text == page.output.text == NASTY
-    assert page.select_one(".annotated-question").text == NASTY
-    assert page.select_one(".annotated-caption").text == NASTY
-    assert page.input["aria-valuetext"] == NASTY
-    assert json.loads(page.input["data-values"]) == [NASTY]
-
-
-def test_two_sliders_share_no_id_even_if_they_are_equal():
-    one, same = ids(soup(make_slider())), ids(soup(make_slider()))
-    assert len(set(one)) == len(one) > 2 and not set(one) & set(same)
 
 
 # ---- explorer ----------------------------------------------------------------

@@ -46,9 +46,6 @@ SETTLE = """async (wait) => {
     return late;
 }"""
 
-# console errors that say nothing about the page: text -> the reason
-HARMLESS: dict[str, str] = {}
-
 
 def site_folder() -> Path:
     return Path(os.environ.get("ANNOTATED_SITE") or ROOT / "_build" / "html")
@@ -150,16 +147,14 @@ class Visit:
         if response.status >= 400:
             self.failed.append(f"{response.status} {response.url}")
 
-    def _error(self, text: str) -> None:
-        if not any(harmless in text for harmless in HARMLESS):
-            self.errors.append(text)
-
     def _console(self, message) -> None:
         if message.type == "error":
-            self._error(f"console: {message.text} ({message.location.get('url')})")
+            self.errors.append(
+                f"console: {message.text} ({message.location.get('url')})"
+            )
 
     def _page_error(self, error) -> None:
-        self._error(f"uncaught: {error}")
+        self.errors.append(f"uncaught: {error}")
 
     def _websocket(self, socket) -> None:
         self.blocked.append(socket.url)

@@ -11,17 +11,15 @@ when its own file does, or what all pages share; and of the others runs a tenth,
 by the commit. All run if ANNOTATED_ALL is set, or where a file of tests is named.
 """
 
-import hashlib
 import os
 import re
-import subprocess
 from functools import cache
 
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests import sample
 from tests.site.browser import (
-    ROOT,
     built_pages,
     find_browser,
     launched,
@@ -42,21 +40,14 @@ SHARED = re.compile(
 
 
 @cache
-def git(*arguments: str) -> list[str]:
-    command = ["git", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.split() if done.returncode == 0 else []
-
-
-@cache
 def changed() -> list[str]:
     """The files that differ from the main branch, committed or not; of tests, ours."""
-    for main in ("origin/main", "main"):
-        if base := git("merge-base", "HEAD", main):
-            new = git("ls-files", "--others", "--exclude-standard")
-            every = git("diff", "--name-only", *base) + new
-            return [one for one in every if not re.match("tests/(?!site/)", one)]
-    return []
+    if not sample.base():
+        return []
+    new = sample.git("ls-files", "--others", "--exclude-standard")
+    every = sample.git("diff", "--name-only", sample.base()) + b"\n" + new
+    files = every.decode().split()
+    return [one for one in files if not re.match("tests/(?!site/)", one)]
 
 
 def reached(covered: tuple[str, ...], own: str) -> bool:
@@ -65,12 +56,6 @@ def reached(covered: tuple[str, ...], own: str) -> bool:
     others = [re.escape(one) for one in (*covered, own) if not one.isdigit()]
     wanted = re.compile("|".join([SHARED.pattern, *chapters, *others]))
     return any(map(wanted.search, changed()))
-
-
-def by_turns(test: str) -> bool:
-    """Whether it is the test's turn: every tenth at one commit, others at the next."""
-    text = "".join([*git("rev-parse", "HEAD"), test])
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 10 == 0
 
 
 def pytest_configure(config):
@@ -85,7 +70,7 @@ def pytest_collection_modifyitems(config, items):
         for item in items
         for mark in [item.get_closest_marker("covers")]
         if mark and not reached(mark.args, item.location[0])
-        if not by_turns(item.nodeid)
+        if not sample.chosen(item.nodeid, one_in=10)
     ]
     items[:] = [item for item in items if item not in spared]
     config.hook.pytest_deselected(items=spared)

@@ -6,7 +6,8 @@ from collections import defaultdict
 import matplotlib.pyplot as plt
 import pytest
 
-from annotated.page.frames import Choice, Slider, Text, explorer, frame_slider
+from annotated.page.frames import Choice, Slider, Text, explorer
+from annotated.page.play import play
 from book._ext.pages import SHARED
 from tests.site import checkers
 from tests.site.browser import built_pages, served, visiting
@@ -20,7 +21,9 @@ def bar(height):
     return figure
 
 
-SLIDER = frame_slider(bar, [1, 2, 3], label="height", alt=lambda h: f"A bar of {h}")
+SLIDER = play(
+    bar, label="height", alt=lambda height: f"A bar of {height}", height=[1, 2, 3]
+).frames_html()
 EXPLORER = explorer(
     """const x = state.x, row = [x, x * x];
     const svg = view.svg(40, 40, `the square of ${x}`);
@@ -33,7 +36,7 @@ EXPLORER = explorer(
     label="Squares",
     checks=[({"x": 3}, {"square": 9.00001, "row": [3, 9], "parity": "odd"})],
 )
-CLIP = re.search('<clipPath id="[^"]+"', SLIDER.text)[0]
+CLIP = re.search('<clipPath id="[^"]+"', SLIDER)[0]
 DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
     "AABJRU5ErkJggg=="
@@ -53,7 +56,7 @@ SOUND = f"""<!doctype html><html lang="en"><head><title>A page</title>
 <span class="math"><mjx-container>x</mjx-container></span>
 <img alt="A dot of one pixel" src="data:image/png;base64,{DOT}">
 <div id="there" style="width: 300px; overflow: auto">wide</div>
-{SLIDER.text}{SHARED.sub("", EXPLORER.text)}
+{SLIDER}{SHARED.sub("", EXPLORER.text)}
 </article></main></body></html>"""
 ELSEWHERE = "http://192.0.2.1/x"  # an address kept for examples
 END = "</body>"
@@ -69,10 +72,10 @@ FAULTS = [
     ("skip link", "no skip link", "<a href", "<a href='#'>Home</a><a href"),
     ("skip link", "to be seen", "<a href", "<a style='position:fixed;top:-9em' href"),
     ("skip link", "does not lead", 'href="#main-content"', 'href="#"'),
-    ("axe, light", "label:", '<label for="frames-', '<b id="'),
+    ("axe, light", "label:", '<label for="play-', '<b id="'),
     ("axe, dark", "color-contrast:", "color: #eee", "color: #444"),
     ("axe, phone", "color-contrast:", "color: #222", "color: #ccc"),
-    ("drawings", "height, frame 0: none of", CLIP, f'{CLIP} visibility="hidden"'),
+    ("drawings", "height, height 0: none of", CLIP, f'{CLIP} visibility="hidden"'),
     ("drawings", "is elsewhere", CLIP, "<clipPath"),
     ("drawings", "x 1: none of 1 marks", 'height: x, fill: "',
      'height: x, fill: x > 2 ? "none" : "'),
@@ -92,7 +95,7 @@ FAULTS = [
     ("slider 0", "a click", 'type="range" min',
      'type="range" style="pointer-events: none" min'),
     ("slider 0", "3 frames for controls", 'max="2"', 'max="1"'),
-    ("slider 0", "no label", '<label for="frames-', '<b id="'),
+    ("slider 0", "no label", '<label for="play-', '<b id="'),
     ("explorer 0, numbers", "square is 9, Python says 9.01", "9.00001", "9.01"),
     ("explorer 0, numbers", "parity is", '"parity": "odd"', '"parity": "Odd"'),
     ("explorer 0, numbers", "row is", "row = [x, x * x]", "row = [x]"),

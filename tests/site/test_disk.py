@@ -13,7 +13,7 @@ pytestmark = pytest.mark.covers()
 
 CHAPTER = "notebooks/01_seq2seq_attention.html"
 KINDS = [
-    CHAPTER,  # formulas, a frame slider, an explorer
+    CHAPTER,  # formulas, explorers
     "book/exercises/02_self_attention.html",
     "book/api.html",
     "book/notation.html",

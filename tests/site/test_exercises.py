@@ -9,7 +9,7 @@ import yaml
 from bs4 import BeautifulSoup
 
 from book._ext.pages import PageScan
-from tests.site.browser import ROOT, built_pages, site_folder, visiting
+from tests.site.browser import ROOT, built_pages, site_folder
 
 EXERCISES = "book/exercises/"
 PAGES = [page for page in built_pages(site_folder()) if page.startswith(EXERCISES)]
@@ -66,16 +66,3 @@ def test_every_solution_is_folded_was_run_and_passed(site, page):
     assert solutions >= 3
     assert len(re.findall(r"all \d+ checks of ch[\w-]+ passed", text)) == solutions
     assert "✗" not in text
-
-
-def test_solutions_open_and_close_by_keyboard(browser, base):
-    with visiting(browser, base) as visit:
-        visit.open(PAGES[0])
-        for fold in visit.page.locator("main details").all():
-            inside = fold.locator(":scope > :not(summary)").first
-            assert not inside.is_visible()
-            fold.locator("summary").focus()
-            visit.page.keyboard.press("Enter")
-            assert inside.is_visible()
-            visit.page.keyboard.press("Enter")
-            assert not inside.is_visible()

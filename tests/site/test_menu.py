@@ -57,23 +57,6 @@ def test_menu_leads_to_every_page(phone):
     assert not [page for page in pages if not any(f"{page}.html" in f for f in found)]
 
 
-def test_menu_is_walked_by_keyboard(phone):
-    opened(phone, "Toggle primary sidebar")
-    seen = []
-    for _ in range(2 * links(phone).count()):
-        focused = phone.locator("dialog[open] :focus")
-        assert focused.is_visible()
-        if href := focused.get_attribute("href"):  # or it opens the pages below one
-            seen.append(href)
-        if "05_positional" in seen[-1]:
-            break
-        phone.keyboard.press("Tab")
-    assert len(seen) > 5 and len(set(seen)) >= len(seen) - 1  # the title leads home too
-    phone.keyboard.press("Enter")
-    phone.wait_for_url("**/notebooks/05_positional_encoding.html")
-    assert links(phone).count() == 0
-
-
 def test_contents_lead_to_a_section(phone):
     opened(phone, "Toggle secondary sidebar")
     target = links(phone).nth(1).get_attribute("href")

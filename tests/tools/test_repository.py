@@ -50,46 +50,40 @@ def test_every_link_follows_and_nothing_else_does(linked):
 
 def test_there_and_back_again(linked):
     before = texts(linked)
+    assert repository.main([OLD], linked.root) == 0
+    assert texts(linked) == before
     assert repository.main([NEW, "--branch", "next"], linked.root) == 0
     assert texts(linked) != before
     assert repository.main([OLD + "/"], linked.root) == 0
     assert texts(linked) == before
 
 
-def test_the_same_address_changes_nothing(linked, capsys):
-    before = texts(linked)
-    assert repository.main([OLD], linked.root) == 0
-    assert texts(linked) == before
-    assert "rewritten" not in capsys.readouterr().out
+ADDRESS = "expected https://github.com/OWNER/NAME"
+OF_A_BRANCH = "expected the name of a branch"
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("url", "branch", "said"),
     [
-        "",
-        "some-school/book",
-        "http://github.com/some-school/book",
-        "https://gitlab.com/some-school/book",
-        "https://github.com/some-school",
-        "https://github.com/some-school/book/tree/main",
-        "https://github.com/some-school/book.git",
-        "https://github.com/-school/book",
-        "https://github.com/some-school/..",
-        'https://github.com/some-school/book" --pre "',
+        ("", "main", f"url is '', {ADDRESS}"),
+        ("some-school/book", "main", ADDRESS),
+        ("http://github.com/some-school/book", "main", ADDRESS),
+        ("https://gitlab.com/some-school/book", "main", ADDRESS),
+        ("https://github.com/some-school", "main", ADDRESS),
+        ("https://github.com/some-school/book/tree/main", "main", ADDRESS),
+        ("https://github.com/some-school/book.git", "main", ADDRESS),
+        ("https://github.com/-school/book", "main", ADDRESS),
+        ("https://github.com/some-school/..", "main", ADDRESS),
+        ('https://github.com/some-school/book" --pre "', "main", ADDRESS),
+        (NEW, "", f"branch is '', {OF_A_BRANCH}"),
+        (NEW, "two words", OF_A_BRANCH),
+        (NEW, '"quoted"', OF_A_BRANCH),
     ],
 )
-def test_what_is_no_address_is_refused_and_changes_nothing(linked, capsys, url):
+def test_what_is_no_address_is_refused_and_changes_nothing(
+    linked, capsys, url, branch, said
+):
     before = texts(linked)
-    assert repository.main([url], linked.root) == 1
-    said = capsys.readouterr().err
-    assert f"url is {url.rstrip('/')!r}" in said or f"url is {url!r}" in said
-    assert "expected https://github.com/OWNER/NAME" in said
-    assert texts(linked) == before
-
-
-@pytest.mark.parametrize("branch", ["", "two words", '"quoted"'])
-def test_what_is_no_branch_is_refused(linked, capsys, branch):
-    before = texts(linked)
-    assert repository.main([NEW, "--branch", branch], linked.root) == 1
-    assert f"branch is {branch!r}" in capsys.readouterr().err
+    assert repository.main([url, "--branch", branch], linked.root) == 1
+    assert said in capsys.readouterr().err
     assert texts(linked) == before

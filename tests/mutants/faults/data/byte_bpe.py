@@ -20,10 +20,6 @@ FAULTS = {
     "to_letters": [
         ("byte_letters()[byte]", "chr(byte)", "a space is a space"),
     ],
-    "from_letters": [
-        ("{letter: byte for byte", "{letter: ord(letter) for byte", "Ġ is no byte"),
-        ("require.that(not unknown, f", "str(f", "not told"),
-    ],
     "join_bytes": [
         ('ranks.get(b"".join(two), len(ranks))', '-ranks.get(b"".join(two), -1)',
          "the youngest first"),

@@ -19,10 +19,6 @@ FAULTS = {
          "what was cut is kept"),
         ("cut if len(word) <= longest else [UNKNOWN]", "cut", "long words vanish"),
     ],
-    "join_cut": [
-        ('.replace(f" {INSIDE}", "")', "", "pieces stay apart"),
-        ('" ".join', '"".join', "words run together"),
-    ],
     "likelihood_gain": [
         ("_nats(total - both)", "_nats(total)", "as many pieces as before"),
         ("(0 if same else _nats(second))", "_nats(second)", "aa counted twice"),

@@ -58,13 +58,6 @@ FAULTS = {
         ('unique(f"{kind}-{digest[:12]}")', 'f"{kind}-{digest[:12]}"', "a second one"),
         ('"".join(map(str, contents))', "str(contents[0])", "ids by the label alone"),
     ],
-    "frame_slider": [
-        ("values = list(values)", "values = values", "iterator"),
-        ("alt(value), once", "alt(values[0]), once", "alt of the first frame"),
-        ('SHARED.sub("", image)', "image", "styles once a frame"),
-        ("plot_html(draw(value)",
-         "plot_html(draw(values[0])", "first picture everywhere"),
-    ],
     "explorer": [
         ('"values": values}', '"values": state}', "checks without values"),
         ("script, inner, controls)", "script, controls)", "ids by the data"),

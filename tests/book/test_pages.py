@@ -8,9 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from book._ext import pages
-from tests.site.browser import ROOT
-
-pytestmark = pytest.mark.covers("book/_ext")
+from tools import ROOT
 
 PNG = "data:image/png;base64,AAAA"
 

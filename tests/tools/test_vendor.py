@@ -9,8 +9,6 @@ import pytest
 from tools import vendor
 from tools.vendor import Package, VendorError
 
-pytestmark = pytest.mark.covers("tools/vendor")
-
 PACKAGE = Package(
     "toy", "1.0.0", "MIT", {"LICENSE": "toy/LICENSE", "dist/*.js": "toy/"}
 )
