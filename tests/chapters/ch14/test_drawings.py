@@ -141,11 +141,3 @@ def test_pitfalls_that_do_not_stop_are_caught():
 
 def test_an_error_is_a_share():
     assert ch14.relative(torch.tensor([3.0, 5.0]), torch.tensor([3.0, 4.0])) == 0.2
-
-
-def test_points_off_by_nothing_keep_their_bucket():
-    x = torch.randn(30, 2, generator=torch.Generator().manual_seed(0))
-    for rebuilt, moved in ((x, 0), (-x, 30)):
-        figure = ch14.plot_hashed(x, rebuilt, 8)
-        title = figure.axes[0].get_title("left") or figure.axes[0].get_title()
-        assert title.startswith(f"{moved} of 30")

@@ -6,7 +6,6 @@ import re
 
 import pytest
 import torch
-from markupsafe import escape
 from torch import nn
 from torch.nn import functional as F
 
@@ -224,26 +223,7 @@ def test_one_hidden_token_is_never_filled_in(bert):
     assert len(found["guesses"]) == 1 and found["first"] is None
 
 
-def test_the_guesser_brings_all_that_its_script_asks_for(bert):
-    text = ch15.mask_guesser(*bert).text
-    data, checks = (
-        json.loads(re.search(rf'explorer-{name}">(.*?)</script>', text)[1])
-        for name in ("data", "checks")
-    )
-    assert data["model"] == pack_bert(*bert) and data["orders"] == ORDERS
-    assert data["model"]["config"]["norm"] == "post"
-    for one in data["known"]:
-        assert one["text"].count("?") == len(one["hidden"]) in (1, 2)
-        ast.parse(re.sub("return", "yield", filled(one["text"], one["hidden"])))
-        shown = str(escape(one["text"]))
-        assert f'annotated-code">{shown}</button>' in text
-    assert len(data["known"]) == 6
-    model, words = unpack_bert(data["model"])
-    model.double()
-    states = [check["state"] for check in checks]
-    assert {state["order"] for state in states} == {*ORDERS}
-    assert {state["text"] for state in states} == {*HIDING}
-    for check in checks:
-        state, values = check["state"], check["values"]
-        wanted = ch15.guessed(model, words, state["text"], state["order"])
-        assert values == json.loads(json.dumps(wanted))
+def test_what_is_hidden_was_python():
+    for text, hidden in HIDING.items():
+        assert text.count("?") == len(hidden) in (1, 2)
+        ast.parse(re.sub("return", "yield", filled(text, hidden)))

@@ -2,7 +2,6 @@
 
 import base64
 import copy
-import json
 
 import pytest
 import torch
@@ -18,7 +17,6 @@ from annotated.data.reactions import (
     reaction_model,
     reactions,
 )
-from tests.shown import soup
 
 
 @pytest.fixture(scope="module")
@@ -191,35 +189,6 @@ def test_an_item_holds_the_largest_weights(model):
     assert item["may"][0] == [0] and len(item["may"]) == 12
     assert item["letters"][1] == ch15b.letters(one.text.split(">>")[1])
     assert item["before"] and item["behind"]
-
-
-def test_the_explorer_is_checked_against_links(model):
-    drawn = soup(ch15b.map_explorer(model))
-    script = drawn.select_one(".annotated-explorer-checks").text
-    checks = json.loads(script)
-    kinds = [option.text for option in drawn.select("option")]
-    assert len(kinds) == 8 and len(checks) == 16
-    for check in checks:
-        state, values = check["state"], check["values"]
-        which = next(
-            one
-            for one in reactions()
-            if one.kind == state["reaction"] and one.text in ch15b.drawn_reactions()
-        )
-        found = links(attention_maps(model, which.text), which.text)
-        chosen = found[state["layer"] - 1, state["head"] - 1].tolist()
-        hits = [i in may for i, may in zip(chosen, which.right(), strict=True)]
-        assert values == {
-            "count": sum(hits),
-            "linked": chosen[state["atom"] - 1],
-            "right": hits[state["atom"] - 1],
-        }
-    data = drawn.select_one(".annotated-explorer-data").text
-    assert len(data) < 250_000
-    items = json.loads(data)["items"]
-    for item in items.values():  # every atom can be named
-        names = {name.strip("⁺⁻") or "C" for side in item["letters"] for name in side}
-        assert names <= set(ch15b.ELEMENTS)
 
 
 # ---- pitfalls, and a file that isn't there -------------------------------------

@@ -1,8 +1,6 @@
 """ch18/memory_calculator.py: what the controls ask for."""
 
-import json
 import re
-from itertools import pairwise
 
 import pytest
 from bs4 import BeautifulSoup
@@ -75,26 +73,3 @@ def test_only_checkpoints_are_enough(shown):
     question = shown.select_one(".annotated-question").text
     assert f"needs {calculator.gigabytes(MEDIUM)} for batches of 16" in question
     assert calculator.memory_bytes(MEDIUM)["24"] < 16
-
-
-def test_it_is_checked_in_every_precision_and_stage(shown):
-    checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
-    for name, values in (
-        ("precision", {*calculator.PRECISIONS}),
-        ("checkpointed", {True, False}),
-        ("accumulating", {True, False}),
-        ("shared", {*calculator.STAGES}),
-        ("model", {*calculator.MODELS, calculator.OWN}),
-    ):
-        assert {check["state"][name] for check in checks} == values
-    for check in checks:
-        assert check["values"] == calculator.memory_bytes(check["state"])
-
-
-def test_sliders_can_show_every_model():
-    for sizes in calculator.MODELS.values():
-        for name, value in sizes.items():
-            assert value in calculator.CHOICES[name]
-    for values in calculator.CHOICES.values():
-        assert all(a < b for a, b in pairwise(values))
-    assert all(width % calculator.HEAD == 0 for width in calculator.CHOICES["width"])
