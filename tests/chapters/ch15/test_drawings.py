@@ -154,6 +154,7 @@ def test_a_packed_bert_is_the_same_but_for_rounding(bert):
     packed = pack_bert(model, words)
     rounded, again = unpack_bert(json.loads(json.dumps(packed)))
     assert again.symbols == words.symbols and rounded.config == model.config
+    assert packed["config"]["norm"] == "post", "as the browser reads it"
     assert not rounded.training and rounded.output.weight is rounded.embedding.weight
     for name, weight in model.state_dict().items():
         room = weight.abs().amax(dim=-1, keepdim=True) / 254 if weight.dim() == 2 else 0
