@@ -147,10 +147,7 @@ def trace_walk(
     *inputs: Tensor,
     names: Sequence[Sequence[str]],
     label: str = "One prediction, step by step",
-    start: int | None = None,
-    head: int = 1,
     question: str | None = None,
-    caption: str | None = CAPTION,
 ) -> Html:
     """Show every step of one prediction: its place, equation, source and values.
 
@@ -160,10 +157,7 @@ def trace_walk(
         names: for each input, what each id of its vocabulary is called; the last of
             them names the logits too.
         label: name of the explorer.
-        start: number of the step to begin with, from 1; the first weights if not given.
-        head: the one to begin with, from 1.
         question: what the reader should predict before trying.
-        caption: text below.
 
     Returns:
         The explorer, for a cell to show.
@@ -209,16 +203,15 @@ def trace_walk(
         static("ch16/trace_walk.js"),
         data,
         [
-            Slider("step", f"step, of {len(steps)}", range(1, len(steps) + 1),
-                   first if start is None else start),
+            Slider("step", f"step, of {len(steps)}", range(1, len(steps) + 1), first),
             Slider("position", "position", range(1, longest + 1), longest),
-            Slider("head", "head", range(1, heads + 1), head),
+            Slider("head", "head", range(1, heads + 1), 1),
         ],
         label=label,
         checks=checks,
         question=question,
-        caption=caption,
-    )  # fmt: skip
+        caption=CAPTION,
+    )
 
 
 def values_of(

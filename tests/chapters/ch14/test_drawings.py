@@ -90,16 +90,6 @@ def test_gradients_of_the_toy_stack_are_those_of_its_formula():
     assert weights.grad.int().tolist() == ch14.toy_stack(START, "none", "stored")[2]
 
 
-def test_what_is_remembered_is_counted():
-    def count(*state):
-        return ch14.remembered(START, *state)[1]["count"]
-
-    for method, most in ch14.MOST.items():
-        assert max(count(method, "none", step) for step in ch14.STEPS) == most
-        assert count(method, "none", "start") == 8
-    assert count("checkpointed", "none", "forward 3") == 4 * 8 + 8
-
-
 def forgetful(detached):
     class Forgetful(torch.autograd.Function):
         @staticmethod

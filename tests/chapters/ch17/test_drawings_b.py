@@ -1,7 +1,5 @@
 """ch17/drawings_b.py: the walk's numbers, what travels, and what is saved."""
 
-import math
-
 import pytest
 import torch
 
@@ -19,43 +17,6 @@ def test_numbers_of_the_walk_are_those_in_sight():
     assert torch.equal(scores, ch17b.walk_numbers()[0])
 
 
-def test_the_order_of_the_tiles():
-    assert ch17b.walk_order(4, True) == [(0, 0), (1, 0), (1, 1)]
-    assert ch17b.walk_order(4, False) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_values_of_a_tile_are_those_of_the_loop(causal):
-    scores, values = ch17b.walk_numbers()
-    for size in ch17b.SIZES:
-        rows = dict.fromkeys(range(8), (-math.inf, 0.0, 0.0))
-        for tile, (a, b) in enumerate(ch17b.walk_order(size, causal), start=1):
-            factors, block = [], range(a * size, (a + 1) * size)
-            for i in block:
-                m, total, o = rows[i]
-                keys = range(b * size, (b + 1) * size)
-                keys = [j for j in keys if j <= i or not causal]
-                new = max([m, *(scores[i, j].item() for j in keys)])
-                factors.append(math.exp(m - new))
-                powers = [math.exp(scores[i, j].item() - new) for j in keys]
-                total = total * factors[-1] + sum(powers)
-                o *= factors[-1]
-                o += sum(
-                    p * values[j].item() for p, j in zip(powers, keys, strict=True)
-                )
-                rows[i] = new, total, o
-            found = ch17b.values_of(scores, values, size, causal, tile)
-            assert found["factor"] == pytest.approx(factors)
-            assert found["m"] == pytest.approx([rows[i][0] for i in block])
-            assert found["total"] == pytest.approx([rows[i][1] for i in block])
-            outputs = [rows[i][2] / rows[i][1] for i in block]
-            assert found["output"] == pytest.approx(outputs)
-            assert found["alive"] == size**2
-            n = 8 // size
-            assert found["skipped"] == (n * (n - 1) // 2 if causal else 0)
-            assert found["tiles"] == n * n - found["skipped"]
-
-
 # ---- work, bytes and time ------------------------------------------------------
 
 
@@ -65,25 +26,6 @@ def test_work_and_bytes():
     assert ch17b.bytes_moved(8, 3) == 2 * (4 * 24 + 4 * 64)
     assert ch17b.bytes_moved(8, 3, 8) == 2 * 4 * 24
     assert ch17b.bytes_moved(8, 3, 3) == 2 * (2 * 24 + 3 * 2 * 24)
-
-
-def test_trips():
-    out = [(what, into) for what, _, into in ch17b.trips(8, 3)]
-    assert out == [
-        ("q, k", True),
-        ("scores", False),
-        ("scores", True),
-        ("weights", False),
-        ("weights", True),
-        ("v", True),
-        ("o", False),
-    ]
-    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 48, 128]
-    assert ch17b.trips(8, 3, 3) == [
-        ("q", 48, True),
-        ("k, v, 3 times", 3 * 2 * 48, True),
-        ("o", 48, False),
-    ]
 
 
 def test_what_a_tile_needs():

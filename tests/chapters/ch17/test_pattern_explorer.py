@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from annotated.chapters.ch17 import pattern_explorer as explorer
-from annotated.sparse import block_layout, layers_to_reach
 
 PATTERNS = [
     dict(zip(("window", "stride", "global", "causal"), each, strict=True))
@@ -42,25 +41,6 @@ def test_patterns_and_their_pairs_are_those_of_the_controls(state):
         wanted = torch.tensor([[sees(state, i, j) for j in range(t)] for i in range(t)])
         assert torch.equal(mask, wanted)
         assert explorer.pairs_of(state, t) == int(wanted.sum())
-
-
-@pytest.mark.parametrize("state", PATTERNS[::3])
-def test_values_are_those_of_paths(state):
-    state = state | {"layers": 2}
-    values = explorer.values_of(state, 100)
-    pattern = explorer.pattern_of(state)
-    mask = pattern.mask(32)[0, 0]
-    assert values["mask"] == mask.int().tolist()
-    assert values["pairs"] == int(mask.sum())
-    paths, first = mask | torch.eye(32).bool(), torch.tensor(values["first"])
-    for layers in range(1, 5):
-        assert torch.equal((first > 0) & (first <= layers), paths)
-        if layers == 2:
-            assert values["heard"] == int(paths.sum())
-        paths = (paths.float() @ (mask | torch.eye(32).bool()).float()) > 0
-    assert values["layers"] == (layers_to_reach([mask]) or 0)
-    assert values["computed"] == block_layout(pattern, 8, 32).computed
-    assert values["long"] == explorer.pairs_of(state, 100)
 
 
 def test_seeds_of_a_pattern_come_together():

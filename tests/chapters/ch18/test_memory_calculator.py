@@ -7,7 +7,6 @@ from bs4 import BeautifulSoup
 
 from annotated.chapters.ch18 import memory_calculator as calculator
 from annotated.gpt2 import SIZES
-from annotated.memory import training_memory
 
 MEDIUM = calculator.START | calculator.MODELS["GPT-2 medium"]
 
@@ -34,22 +33,6 @@ def test_controls_become_options():
     _, options = calculator.asked(MEDIUM | changed)
     wanted |= {"precision": "mixed", "checkpointed": True, "accumulating": True}
     assert options == wanted | {"shards": 4, "stage": 2}
-
-
-def test_bytes_are_the_modules():
-    found = calculator.memory_bytes(MEDIUM | {"batch": 3})
-    use = training_memory(SIZES["medium"], 3, 1024, foreach=True)
-    assert [*found.values()][:6] == [*use, use.total]
-    batches = [found[str(card)] for card in calculator.CARDS]
-    assert batches == sorted(batches)
-    for card, batch in zip(calculator.CARDS, batches, strict=True):
-        room = (card - 1) * 1e9
-        fits = [
-            training_memory(SIZES["medium"], n, 1024, foreach=True).total <= room
-            for n in (batch, batch + 1)
-            if n
-        ]
-        assert fits == ([True, False] if batch else [False])
 
 
 def test_only_checkpoints_are_enough(shown):
