@@ -230,15 +230,11 @@ def learning(history: Rows, held_out: float) -> Html:
 
 @torch.no_grad()
 def window_bits(model: nn.Module, ids: Tensor, length: int = 64) -> Any:
-    """Return the bits of each character in windows that lie end to end.
+    """Return the bits, (windows, length), of each character; windows lie end to end.
 
     Args:
         model: in evaluation mode.
         ids: the text; what is left over at its end is left out.
-        length: characters in a window.
-
-    Returns:
-        ``(windows, length)``
     """
     found = []
     for window, following in all_windows(ids, length, 64):

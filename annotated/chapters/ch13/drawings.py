@@ -555,10 +555,7 @@ def times_figure(
     """Plot seconds of a forward pass by length.
 
     Args:
-        timed: recorded runs.
         ways: label of each way, and whether it's what the page is about.
-        title: of the figure.
-        caption: below it.
     """
     seconds = {r["length"]: r["seconds"] for r in timed if not r["backward"]}
     ax = plot_lines(

@@ -156,11 +156,6 @@ def trace_walk(
         inputs: its token ids, of one sequence each, ``(1, t)``.
         names: for each input, what each id of its vocabulary is called; the last of
             them names the logits too.
-        label: name of the explorer.
-        question: what the reader should predict before trying.
-
-    Returns:
-        The explorer, for a cell to show.
 
     Raises:
         ValueError: if there aren't as many names as inputs, if an input holds several
@@ -220,8 +215,6 @@ def values_of(
     """Return what the explorer has to show of one step.
 
     Args:
-        item: the step, packed.
-        tokens: what the tokens of each input are called.
         position: the chosen position, from 1; the last one if there are fewer.
         head: the chosen head, from 1.
     """
@@ -301,12 +294,7 @@ def _picture(step: Step, names: Sequence[str]) -> dict[str, Any]:
 
 
 def words_of(step: Step, steps: list[Step]) -> str:
-    """Return what a step does, in words; nothing if its operation has none.
-
-    Args:
-        step: one of ``steps``.
-        steps: the trace.
-    """
+    """Return what a step does, in words; nothing if its operation has none."""
     beside = [one for one in steps if one.place == step.place]
     heads = [one.value.shape[1] for one in beside if one.operation == "weights"]
     last, before = step.value.shape[-1], step.shapes[0][-1]

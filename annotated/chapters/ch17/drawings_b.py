@@ -187,8 +187,6 @@ def trips(t: int, k: int, size: int | None = None) -> list[tuple[str, int, bool]
     """Return what one head's forward pass moves between the memories, in order.
 
     Args:
-        t: number of queries and keys.
-        k: width of queries, keys and values.
         size: of the tiles; if not given, scores and weights are written out, and read
             again.
 

@@ -64,12 +64,6 @@ def gallery(
 
     Args:
         groups: titles, which may be empty, and panels.
-        columns: how many stand side by side.
-        alt: what they show, in words.
-        caption: text below.
-
-    Raises:
-        ValueError: if the alternative text says nothing.
     """
     shown = {"groups": list(groups), "columns": columns, "caption": caption}
     return Html(render("gallery", alt=require_alt(alt), **shown))
