@@ -168,36 +168,6 @@ def test_packed_films_are_the_same_but_for_rounding(films):
     assert pack_films("films", packed, rounded, again) == script
 
 
-def test_a_sentence_is_judged_word_by_word(films):
-    _, encoder, words = films
-    bag, _, _ = unpack_films(pack_films("films", *films))
-    found = ch10.judged(bag, encoder, words, "Not BAD, not neither")
-    assert found["words"] == ["not", "bad", ",", "not", "neither"]
-    assert found["unknown"] == [False, False, False, False, True]
-    weights = found["bag"]["weights"]
-    assert weights[0] == weights[3]
-    bias = bag.output.bias.item()
-    assert weights.mean().item() + bias == pytest.approx(found["bag"]["logit"])
-    there = found["encoder"]
-    assert there["received"].sum().item() == pytest.approx(1)
-    without = encoder(
-        words.ids([tuple(found["words"][:1] + found["words"][2:])])
-    ).item()
-    assert there["changes"][1].item() == pytest.approx(
-        there["logit"] - without, abs=1e-6
-    )
-    assert there["changes"][0] != there["changes"][3], "the same word, elsewhere"
-    x = encoder.positions(encoder.embedding(words.ids([found["words"]])))
-    one, two = encoder.encoder.layers
-    read = two.residuals[0].norm(one(x))
-    query, key = (
-        part(read).view(5, 2, 4).transpose(0, 1)
-        for part in (two.attention.query_map, two.attention.key_map)
-    )
-    maps = (query @ key.transpose(1, 2) / 2).softmax(dim=-1)
-    torch.testing.assert_close(there["received"], maps.mean(dim=(0, 1)))
-
-
 def test_the_film_reader_brings_the_recorded_models():
     record = recorded("films_page")
     script = static(ch10.MODELS).encode()
