@@ -47,11 +47,11 @@ def share(part: int, whole: int) -> str:
     return f"{percent}\u00a0%"
 
 
-def board(mask: Bool[Tensor, "t t"], *, causal: bool = True) -> Drawing:
-    """Return a mask as squares: coloured where True, grey where a key is skipped."""
+def board(mask: Bool[Tensor, "t t"]) -> Drawing:
+    """Return a causal mask as squares: coloured where True, grey if skipped."""
     size, t = 12, len(mask)
     drawing = Drawing(size * t + 1, size * t + 1)
-    past = torch.ones_like(mask).tril() if causal else torch.ones_like(mask)
+    past = torch.ones_like(mask).tril()
     drawing.cells(1, 1, past & ~mask, size=size, color="other", shade=0.16)
     drawing.cells(1, 1, mask, size=size)
     return drawing
