@@ -1,6 +1,6 @@
 """Chapter 10, text classification: its drawings, tables, and what is measured live."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_films
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
+from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines, plot_lines
 from annotated.page.records import Rows, borrowed_rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.classification import (
@@ -198,20 +198,19 @@ def thresholds_figure(chances: Tensor, task: Labelled, names: Sequence[str]) -> 
     answers = task.answers["validation"]
     steps = torch.linspace(0.05, 0.95, 19)
     scores = torch.tensor([f1_scores(chances > s, answers)["each"] for s in steps])
-    figure, ax = plt.subplots(figsize=(8.6, 3.2))
-    said = []
-    for i, name in enumerate(names):
-        column = scores[:, task.labels.index(name)]
-        color = (THIS, COLOURS["value"], COLOURS["key"])[i]
-        ax.plot(steps, column, LINES[i], color=color, label=name)
-        best = column.argmax()
-        ax.plot(steps[best], column[best], MARKERS[i], color=color)
-        said.append(f"{name} is best at {steps[best]:.2f} with {column[best]:.2f}")
-    name_lines(ax)
-    ax.set(xlabel="threshold", ylabel="F1", ylim=(0, 1.02))
+    lines = {}
+    for name in names:
+        column = scores[:, task.labels.index(name)].tolist()
+        lines[name] = dict(zip(steps.tolist(), column, strict=True))
+    colors = dict(zip(names, (THIS, COLOURS["value"], COLOURS["key"]), strict=True))
+    looks = {"xlabel": "threshold", "ylabel": "F1", "ylim": (0, 1.02)}
+    ax = plot_lines(lines, plt.subplots(figsize=(8.6, 3.2))[1], colors=colors, **looks)
+    for i, (name, line) in enumerate(lines.items()):
+        best = max(line, key=line.__getitem__)
+        style = {"color": colors[name], "label": f"best for {name}"}
+        ax.plot(best, line[best], MARKERS[i], **style)
     return show(
-        figure,
-        alt=f"F1 against the threshold: {'; '.join(said)}.",
+        ax.figure,
         caption="On functions for validation. A mark: the best threshold of a label.",
     )
 
@@ -313,12 +312,6 @@ def marked(tokens: Text, scores: Tensor, said: str) -> Html:
             drawing.frame(x + 1, line * y + 2, width + 4, 18, outline=False, **look)
         drawing.text(x + 3, line * y + 16, token, anchor="start", code=True)
     return drawing.figure(alt=said, caption=said)
-
-
-def strongest(tokens: Text, scores: Tensor, number: int = 3) -> str:
-    """Say which tokens score highest."""
-    best = scores.argsort(descending=True)[:number].tolist()
-    return ", ".join(tokens[i] for i in best)
 
 
 def survivors(
@@ -459,28 +452,34 @@ def _means(rows: Rows, key: str, *by: str) -> dict[tuple, float]:
     return {one: sum(r[key] for r in runs) / len(runs) for one, runs in groups.items()}
 
 
-def learning_curves(record: Mapping[str, Any]) -> Html:
-    """Plot accuracy against the number of sentences learned from, by model."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    sizes = sorted({row["size"] for row in record["rows"]})
-    means = _means(record["rows"], "accuracy", "kind", "size")
-    for kind, name in NAMES.items():
-        for row in record["rows"]:
+def _curves(rows: Rows, kinds: Iterable[str]) -> tuple[Any, dict[tuple, float]]:
+    """Plot accuracy against the number of sentences learned from; return its means."""
+    _, ax = plt.subplots(figsize=(8.6, 3.8))
+    sizes = sorted({row["size"] for row in rows})
+    means = _means(rows, "accuracy", "kind", "size")
+    for kind in kinds:
+        for row in rows:
             if row["kind"] == kind:
                 style = {"color": LOOKS[kind]["color"], "alpha": 0.35}
                 ax.plot(row["size"], 100 * row["accuracy"], ".", **style)
         line = [100 * means[kind, size] for size in sizes]
-        ax.plot(sizes, line, **LOOKS[kind], label=name)
-    ax.axhline(50, color=COLOURS["muted"], linestyle=":", linewidth=1)
+        ax.plot(sizes, line, **LOOKS[kind], label=(NAMES | BORROWED)[kind])
     ax.set(xscale="log", xlabel="sentences to learn from", ylabel="right, %")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
     name_lines(ax)
-    for size in sizes:  # what the title and the text say
+    return ax, means
+
+
+def learning_curves(record: Mapping[str, Any]) -> Html:
+    """Plot accuracy against the number of sentences learned from, by model."""
+    ax, means = _curves(record["rows"], NAMES)
+    ax.axhline(50, color=COLOURS["muted"], linestyle=":", linewidth=1)
+    for size in {size for _, size in means}:  # what the title and the text say
         counted = (means[kind, size] for kind in ("TF-IDF", "bag"))
         assert min(counted) > max(means[k, size] for k in ("encoder", "no positions"))
     return show(
-        figure,
+        ax.figure,
         title="More sentences help everyone, and counting words stays ahead",
         caption=f"{record['tested']:,} sentences for testing. Lines: means; dots: "
         "three recorded seeds.",
@@ -657,27 +656,13 @@ def shuffled_said(record: Mapping[str, Any]) -> str:
 
 def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Html:
     """Plot the learning curves of a borrowed encoder beside those from nothing."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
     rows = borrowed_rows(films, borrowed)
-    means = _means(rows, "accuracy", "kind", "size")
-    sizes = sorted({row["size"] for row in rows})
-    for kind in ("TF-IDF", "encoder", *BORROWED):
-        for row in rows:
-            if row["kind"] == kind:
-                style = {"color": LOOKS[kind]["color"], "alpha": 0.35}
-                ax.plot(row["size"], 100 * row["accuracy"], ".", **style)
-        name = (NAMES | BORROWED)[kind]
-        line = [100 * means[kind, size] for size in sizes]
-        ax.plot(sizes, line, **LOOKS[kind], label=name)
-    ax.set(xscale="log", xlabel="sentences to learn from", ylabel="right, %")
-    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
-    ax.minorticks_off()
-    name_lines(ax)
-    for size in sizes:  # what the title says
+    ax, means = _curves(rows, ("TF-IDF", "encoder", *BORROWED))
+    for size in {size for _, size in means}:  # what the title says
         rest = (means[kind, size] for kind in ("TF-IDF", "encoder", "frozen"))
         assert means["fine-tuned", size] > max(rest)
     return show(
-        figure,
+        ax.figure,
         title="Borrowed and fine-tuned, it's ahead of all that start from nothing",
         caption="Lines: means; dots: three recorded seeds, but for fine-tuning on "
         "4,000 and more, which has one.",

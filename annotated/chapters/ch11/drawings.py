@@ -223,9 +223,6 @@ def learning(history: Rows, held_out: float) -> Html:
     return show(
         figure,
         title="Most is learned early, and new modules stay harder",
-        alt=f"Training loss, bits per character: {losses[0]:.1f} over the first 50 "
-        f"steps, {losses[len(losses) // 6]:.1f} after a sixth of the training, "
-        f"{losses[-1]:.2f} at the end. Held-out modules, at the end: {held_out:.2f}.",
         caption="Each point is the mean of 50 batches. The held-out modules were read "
         "once, at the end.",
     )
@@ -233,15 +230,11 @@ def learning(history: Rows, held_out: float) -> Html:
 
 @torch.no_grad()
 def window_bits(model: nn.Module, ids: Tensor, length: int = 64) -> Any:
-    """Return the bits of each character in windows that lie end to end.
+    """Return the bits, (windows, length), of each character; windows lie end to end.
 
     Args:
         model: in evaluation mode.
         ids: the text; what is left over at its end is left out.
-        length: characters in a window.
-
-    Returns:
-        ``(windows, length)``
     """
     found = []
     for window, following in all_windows(ids, length, 64):

@@ -2,10 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise, product
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -15,11 +15,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import OTHER, PALETTE, THIS, name_lines
+from annotated.page.plots import OTHER, PALETTE, THIS, plot_lines
+from annotated.page.records import Rows
 from annotated.recipes.text_models import path_length
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WAYS = ("attention", "recurrent", "convolution")
 COLOR = {"attention": THIS, "recurrent": OTHER, "convolution": PALETTE[3]}
@@ -99,9 +97,6 @@ def check_reach(models: Mapping[str, nn.Module]) -> None:
     print(f"✓ by changing one character at a time, they reach {reach} back")
 
 
-Rows = Sequence[Mapping[str, Any]]
-
-
 def by_way(rows: Rows, key: str) -> dict[str, list[Any]]:
     """Return what recorded runs hold under ``key``: for each way, a list of seeds."""
     return {way: [r[key] for r in rows if r["way"] == way] for way in WAYS}
@@ -123,12 +118,6 @@ def bits_table(rows: Rows) -> Html:
     )  # fmt: skip
 
 
-def _lines(ax: "Axes", x: Any, lines: Mapping[str, Any]) -> None:
-    for way, y in lines.items():
-        ax.plot(x[: len(y)], y, color=COLOR[way], label=way)
-    name_lines(ax)
-
-
 def exchanged(record: Mapping[str, Any]) -> Html:
     """Plot what one exchanged character costs, by its distance."""
     distances, lost = record["distances"], by_way(record["rows"], "lost")
@@ -137,16 +126,16 @@ def exchanged(record: Mapping[str, Any]) -> Html:
         assert run[0] > 1 and max(run[far:]) < 0.05
     worst = max(x for several in lost.values() for run in several for x in run[near:])
     average = {w: [*map(mean, zip(*s, strict=True))] for w, s in lost.items()}
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    _lines(ax, range(len(distances)), average)
+    lines = {way: dict(enumerate(y)) for way, y in average.items()}
+    looks = {"xlabel": "distance of the exchanged character", "ylabel": "bits lost"}
+    ax = plot_lines(lines, plt.subplots(figsize=(8.6, 3.6))[1], colors=COLOR, **looks)
     ax.set_yscale("symlog", linthresh=0.01)
     ax.set_yticks([0, 0.01, 0.1, 1], ["0", "0.01", "0.1", "1"])
     ax.set_yticks([], minor=True)
     ax.set_xticks(range(len(distances)), [str(n) for n in distances])
-    ax.set(xlabel="distance of the exchanged character", ylabel="bits lost")
     ends = "; ".join(f"{w} {y[0]:.1f}, {y[near]:.2f}" for w, y in average.items())
     return show(
-        figure,
+        ax.figure,
         title="One character counts only if it's among the last few",
         alt=f"Bits lost at distance 0 and at 8: {ends}. All three fall alike.",
         caption="Mean of three recorded seeds; 0: the last character read. From "
@@ -161,16 +150,18 @@ def gradients(fresh: Mapping[str, Tensor]) -> Html:
     assert (fresh["convolution"][:, :61] > 0).all()
     assert fresh["recurrent"][:, 32].max() < 1e-5
     average = {w: x.log().mean(dim=0).exp() for w, x in fresh.items()}
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    _lines(ax, range(64), {w: x[x > 0] for w, x in average.items()})
-    ax.set(yscale="log", ylim=(1e-15, 10), xlabel="distance of the character")
-    ax.set(ylabel="gradient, distance 0 = 1")
+    ax = plot_lines(
+        {way: dict(enumerate(x[x > 0].tolist())) for way, x in average.items()},
+        plt.subplots(figsize=(8.6, 3.6))[1],
+        colors=COLOR,
+        xlabel="distance of the character",
+        ylabel="gradient, distance 0 = 1",
+        yscale="log",
+        ylim=(1e-15, 10),
+    )
     return show(
-        figure,
+        ax.figure,
         title="The GRU's gradient fades with every step",
-        alt="Gradients at distance 32: "
-        + "; ".join(f"{w} {x[32]:.0e}" for w, x in average.items())
-        + ". The recurrent line falls straight, the convolution's ends at 60.",
         caption="Untrained models, logarithmic axis, geometric mean of three seeds. "
         "Beyond 60 the convolution has exactly 0.",
     )
@@ -240,19 +231,21 @@ def times(record: Mapping[str, Any]) -> Html:
     crossed = lengths[i] * (lengths[i + 1] / lengths[i]) ** part
     assert all(seconds["convolution"][i] == min(s) for i, s in
                enumerate(zip(*seconds.values(), strict=True)))  # fmt: skip
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    _lines(ax, lengths, {w: [1000 * s for s in seconds[w]] for w in WAYS})
-    ax.set(xscale="log", yscale="log", xlabel="characters in the window")
-    ax.set(ylabel="ms of CPU time")
-    ax.set_xticks(lengths, [str(n) for n in lengths])
+    ms = {way: [1000 * s for s in seconds[way]] for way in WAYS}
+    ax = plot_lines(
+        {way: dict(zip(lengths, each, strict=True)) for way, each in ms.items()},
+        plt.subplots(figsize=(8.6, 3.8))[1],
+        colors=COLOR,
+        xlabel="characters in the window",
+        ylabel="ms of CPU time",
+        xscale="log",
+        yscale="log",
+    )
     ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
-    ax.minorticks_off()
-    said = [f"{w} {1000 * s[0]:.2g} to {1000 * s[-1]:.3g}" for w, s in seconds.items()]
+    ax.set_yticks([], minor=True)
     return show(
-        figure,
+        ax.figure,
         title="The GRU is slower until windows are long",
-        alt=f"Milliseconds from {lengths[0]} to {lengths[-1]} characters: "
-        f"{'; '.join(said)}. Attention and GRU cross near {crossed:.0f}.",
         caption="Forward and backward, one window (recorded), both axes logarithmic. "
         f"Attention and the GRU cross near {100 * round(crossed / 100):,} characters.",
     )

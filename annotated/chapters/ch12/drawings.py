@@ -49,7 +49,7 @@ def by_position(runs: Runs, kind: str, steps: int = 600) -> Any:
 def plot_bits(forgets: Any, remembers: Any, *, title: str, caption: str) -> Html:
     """Plot the bits (seeds, 32) by position of a model that forgets, and of ours."""
     figure, ax = plt.subplots(figsize=(8.6, 3.2))
-    where, said = range(1, 33), []
+    where = range(1, 33)
     for name, bits, color in (
         ("without memory", forgets, OTHER),
         ("with memory", remembers, THIS),
@@ -57,13 +57,10 @@ def plot_bits(forgets: Any, remembers: Any, *, title: str, caption: str) -> Html
         lines = numpy.atleast_2d(bits)
         ax.fill_between(where, lines.min(0), lines.max(0), color=color, alpha=0.2)
         ax.plot(where, lines.mean(0), color=color, label=name)
-        ends = lines.mean(0)[[0, 4, -1]]
-        said.append(f"{name} " + ", ".join(f"{value:.1f}" for value in ends))
     ax.set(xlabel="position in the segment", ylabel="bits per character")
     ax.set(xlim=(1, 32), xticks=(1, 8, 16, 24, 32))
     name_lines(ax)
-    alt = f"Bits per character at positions 1, 5 and 32: {'; '.join(said)}."
-    return show(figure, title=title, alt=alt, caption=caption)
+    return show(figure, title=title, caption=caption)
 
 
 def results_table(runs: Runs) -> Html:

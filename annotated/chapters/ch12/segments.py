@@ -221,10 +221,6 @@ def token_bits(
 ) -> Iterator[Float[Tensor, "b t"]]:
     """Read segments one after another, with memory if the model has any.
 
-    Args:
-        batches: tokens and targets, ``(b, t)`` each, such as
-            :func:`~annotated.segments.segments` gives.
-
     Yields:
         The bits of each target, ``(b, t)``.
     """

@@ -203,7 +203,6 @@ def bits_at(model: TransformerXL, length: int, mem_len: int, **options: Any) -> 
 
     Args:
         model: has its own lengths again afterwards.
-        options: ``same_length`` and ``clamp_len``.
     """
     trained = model.config
     lengths = {"mem_len": mem_len, "same_length": False, "clamp_len": None}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import mean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy
@@ -21,9 +21,6 @@ from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, THIS, plot_bars, plot_lines
 from annotated.page.records import grouped, percent
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
-
-if TYPE_CHECKING:
-    pass
 
 TURNS = (0, 45, 70, 25)  # degrees that four rounds turn by
 SQUARE = numpy.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
@@ -131,14 +128,11 @@ def hashed(x: Tensor, turn: int, buckets: int, rounds: int) -> Tensor:
 
 def largest(names: str, both_signs: Tensor, bucket: Tensor) -> Html:
     """Show x, y, −x and −y of each point, and the number of the largest."""
-    said = ", ".join(f"{n} {b}" for n, b in zip(names, bucket.tolist(), strict=True))
     columns = ["x", "y", "−x", "−y"]
     return chain(
         Matrix(both_signs, "the largest?", rows=names, columns=columns, row=4),
         "→",
         Matrix(bucket[:, None], "bucket", columns=["0 to 3"], row=4),
-        alt="Eight points and, for each, x, y, −x, −y and the number of the largest: "
-        f"{said}. Lit: S, −7 −4 7 4, bucket 2.",
         caption="Of S, sky blue, the third is the largest, −x = 7: bucket 2.",
     )
 
@@ -269,9 +263,6 @@ def exact_picture(names: str, weights: Tensor, sizes: Tensor, outputs: Tensor) -
         Matrix(sizes, "sizes", digits=0),
         "=",
         Matrix(outputs, "outputs", digits=1, **rows),
-        alt="Exact weights of the eight socks. The lit row, S, gives B "
-        f"{weights[4, 0]:.2f} and T {weights[4, 1]:.2f} and nothing to R and Y. Its "
-        f"output is {outputs[4].item():.1f}.",
         caption="Exact attention, with each sock's size as its value. S scores B with "
         f"56/√65 = {56 / 65**0.5:.2f} and T with 52/√65 = {52 / 65**0.5:.2f}; the "
         f"softmax makes that {weights[4, 0]:.2f} and {weights[4, 1]:.2f}.",
@@ -375,9 +366,6 @@ def joined_picture(lses: Tensor, outputs: Tensor, joined: Tensor) -> Html:
         Matrix(outputs[:, None], "output", digits=1),
         "=",
         Matrix(joined[None], "S", digits=1),
-        alt=f"For S: log-sum-exps {lses[0]:.2f} and {lses[1]:.2f} give shares of "
-        f"{shares[0]:.2f} and {shares[1]:.2f}; outputs {outputs[0]:.0f} and "
-        f"{outputs[1]:.0f}, joined {joined.item():.1f}.",
         caption="The two rounds of S, joined.",
     )
 
@@ -386,15 +374,9 @@ def compared(names: str, query: str, exact: Tensor, found: Tensor) -> Html:
     """Show a query's exact weights (t,) above those that were found."""
     earlier = names[: names.index(query)]
     table = torch.stack([exact, found])[:, : len(earlier)]
-    said = (
-        f"{row} "
-        + ", ".join(f"{name} {w:.2f}" for name, w in zip(earlier, weights, strict=True))
-        for row, weights in zip(("exact", "found"), table.tolist(), strict=True)
-    )
     misplaced = (exact - found).abs().sum().item() / 2
     return chain(
         Matrix(table, rows=["exact", "found"], columns=earlier, weights=True),
-        alt=f"Weights of {query}: {'; '.join(said)}.",
         caption=f"{percent(misplaced)} of the weight is with the wrong keys.",
     )
 
@@ -573,10 +555,7 @@ def times_figure(
     """Plot seconds of a forward pass by length.
 
     Args:
-        timed: recorded runs.
         ways: label of each way, and whether it's what the page is about.
-        title: of the figure.
-        caption: below it.
     """
     seconds = {r["length"]: r["seconds"] for r in timed if not r["backward"]}
     ax = plot_lines(

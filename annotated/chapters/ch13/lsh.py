@@ -36,9 +36,7 @@ def exact_attention(
 
     Args:
         query: ``(…, t, k)``, queries and keys in one.
-        value: ``(…, t, v)``.
         met: which pairs count, ``(…, t, t)``; all if not given.
-        causal: whether later positions are hidden.
     """
     t = query.shape[-2]
     scores = scale * query @ F.normalize(query, dim=-1).mT
@@ -57,7 +55,6 @@ def meetings(
     """Return which pairs meet in each round: those of a chunk and the chunk before.
 
     Args:
-        buckets: of each round, ``(…, rounds, t)``.
         within: whether they must share a bucket too.
     """
     order = buckets.argsort(dim=-1, stable=True)

@@ -522,8 +522,6 @@ def guessed(model: Bert, words: Tokens, text: str, order: str) -> dict[str, Any]
     """Return what a model makes of a ``text``, as the explorer does.
 
     Args:
-        model: a trained one.
-        words: that it knows.
         text: lines of Python, with ``HIDDEN`` for one or two tokens.
         order: which of two is filled in first, one of ``ORDERS``.
 

@@ -36,13 +36,7 @@ def model() -> GPT | None:
 
 
 def texts(model: GPT, count: int, seed: int = 0) -> Int[Tensor, "_ t"]:
-    """Return texts that a ``model`` writes after a line's end, as long as its context.
-
-    Args:
-        model: of glassllm.
-        count: how many.
-        seed: of the draws.
-    """
+    """Return texts, as long as its context, that a ``model`` writes after a line."""
     start = torch.tensor([encode("\n")]).expand(count, 1)
     generator = torch.Generator().manual_seed(seed)
     length = model.config.max_len - 1
@@ -85,12 +79,7 @@ def as_draft(counts: Float[Tensor, "v v"]) -> nn.Embedding:
 
 
 def drafts(model: GPT, texts: Int[Tensor, "b t"]) -> dict[str, nn.Module]:
-    """Return drafts of a ``model`` by their names, the worst first.
-
-    Args:
-        model: of glassllm.
-        texts: that it wrote.
-    """
+    """Return drafts of a ``model`` by their names, the worst first."""
     v = model.config.vocab_size
     counts = count_pairs(texts, v)
     return {
@@ -110,7 +99,6 @@ def cost_of(draft: nn.Module, model: GPT) -> float:
 
     Args:
         draft: another model, or a table, of which a guess reads one row.
-        model: the one that checks.
     """
     whole = sum(p.numel() for p in model.parameters())
     if isinstance(draft, nn.Embedding):
@@ -128,9 +116,6 @@ def kept_share(
     """Return how likely a guess is kept, on average over the positions of ``texts``.
 
     Args:
-        draft: that guesses.
-        model: that checks.
-        texts: ids.
         temperature: of both; 0 takes the likeliest token of each.
     """
     rows = [one(texts[:, :-1]) for one in (draft, model)]
@@ -159,12 +144,7 @@ def readings(
     """Return what :func:`~annotated.speculative.speculative_sample` does, step by step.
 
     Args:
-        model: that checks.
-        draft: that guesses.
-        prompt: ids.
-        max_new_tokens: number of tokens to write.
         guesses: most of them for each reading of ``model``.
-        seed: of the draws.
     """
     generator = torch.Generator().manual_seed(seed)
     written, end, seen = prompt, prompt.shape[1] + max_new_tokens, []

@@ -147,10 +147,7 @@ def trace_walk(
     *inputs: Tensor,
     names: Sequence[Sequence[str]],
     label: str = "One prediction, step by step",
-    start: int | None = None,
-    head: int = 1,
     question: str | None = None,
-    caption: str | None = CAPTION,
 ) -> Html:
     """Show every step of one prediction: its place, equation, source and values.
 
@@ -159,14 +156,6 @@ def trace_walk(
         inputs: its token ids, of one sequence each, ``(1, t)``.
         names: for each input, what each id of its vocabulary is called; the last of
             them names the logits too.
-        label: name of the explorer.
-        start: number of the step to begin with, from 1; the first weights if not given.
-        head: the one to begin with, from 1.
-        question: what the reader should predict before trying.
-        caption: text below.
-
-    Returns:
-        The explorer, for a cell to show.
 
     Raises:
         ValueError: if there aren't as many names as inputs, if an input holds several
@@ -209,16 +198,15 @@ def trace_walk(
         static("ch16/trace_walk.js"),
         data,
         [
-            Slider("step", f"step, of {len(steps)}", range(1, len(steps) + 1),
-                   first if start is None else start),
+            Slider("step", f"step, of {len(steps)}", range(1, len(steps) + 1), first),
             Slider("position", "position", range(1, longest + 1), longest),
-            Slider("head", "head", range(1, heads + 1), head),
+            Slider("head", "head", range(1, heads + 1), 1),
         ],
         label=label,
         checks=checks,
         question=question,
-        caption=caption,
-    )  # fmt: skip
+        caption=CAPTION,
+    )
 
 
 def values_of(
@@ -227,8 +215,6 @@ def values_of(
     """Return what the explorer has to show of one step.
 
     Args:
-        item: the step, packed.
-        tokens: what the tokens of each input are called.
         position: the chosen position, from 1; the last one if there are fewer.
         head: the chosen head, from 1.
     """
@@ -308,12 +294,7 @@ def _picture(step: Step, names: Sequence[str]) -> dict[str, Any]:
 
 
 def words_of(step: Step, steps: list[Step]) -> str:
-    """Return what a step does, in words; nothing if its operation has none.
-
-    Args:
-        step: one of ``steps``.
-        steps: the trace.
-    """
+    """Return what a step does, in words; nothing if its operation has none."""
     beside = [one for one in steps if one.place == step.place]
     heads = [one.value.shape[1] for one in beside if one.operation == "weights"]
     last, before = step.value.shape[-1], step.shapes[0][-1]

@@ -22,7 +22,7 @@ from annotated.memory import kept_bytes
 from annotated.page.frames import Html, Slider, Switch, explorer, static
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain, number
-from annotated.page.plots import OTHER, THIS, plot_lines
+from annotated.page.plots import OTHER, THIS, plot_bars, plot_lines
 from annotated.sparse import Pattern
 
 Record = Mapping[str, Any]
@@ -187,8 +187,6 @@ def trips(t: int, k: int, size: int | None = None) -> list[tuple[str, int, bool]
     """Return what one head's forward pass moves between the memories, in order.
 
     Args:
-        t: number of queries and keys.
-        k: width of queries, keys and values.
         size: of the tiles; if not given, scores and weights are written out, and read
             again.
 
@@ -419,36 +417,30 @@ def around(parts: Mapping[str, float]) -> float:
 
 def parts_figure(record: Record) -> Html:
     """Draw what the time of three ways goes to, as stacked bars; one isn't split."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.4))
-    found, said = parts_of(record), []
+    _, ax = plt.subplots(figsize=(8.6, 3.4))
+    found = parts_of(record)
     shades = ((THIS, 1.0), (THIS, 0.45), (OTHER, 1.0), (OTHER, 0.45))
-    looks = {
-        part: {"color": color, "alpha": alpha}
-        for part, (color, alpha) in zip(PARTS, shades, strict=True)
-    } | {WHOLE: {"fill": False, "edgecolor": THIS, "linewidth": 2}}
-    for y, (way, parts) in enumerate(found.items()):
-        left = 0.0
-        for part, seconds in parts.items():
-            name = part if y == 0 else None
-            ax.barh(y, seconds, 0.6, left, label=name, **looks[part])
-            left += seconds
-        place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-        split = "" if len(parts) > 1 else f", {WHOLE}"
-        ax.annotate(f"{left:.1f} s{split}", (left, y), **place)
-        listed = ", ".join(f"{part} {s:.1f}" for part, s in parts.items() if s)
-        said.append(f"{way} {left:.1f} s: {listed}")
-    ax.set_yticks(range(len(found)), found)
-    ax.invert_yaxis()
-    ax.grid(visible=False)
-    ax.set(xlabel="CPU seconds", xlim=(0, 1.12 * ax.get_xlim()[1]))
+    sizes = {
+        part: {way: parts.get(part, 0.0) for way, parts in found.items()}
+        for part in PARTS
+    }
+    looks = {"upright": False, "xlabel": "CPU seconds"}
+    plot_bars(sizes, ax, colors=dict(zip(PARTS, shades, strict=True)), **looks)
     handles, names = ax.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2)
+    ax.figure.legend(handles, names, loc="outside lower center", ncols=2)
+    whole = {"fill": False, "edgecolor": THIS, "linewidth": 2}
+    ax.barh("fused", found["fused"][WHOLE], 0.6, label=WHOLE, **whole)
+    for way, parts in found.items():
+        total, split = sum(parts.values()), "" if len(parts) > 1 else f", {WHOLE}"
+        place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+        ax.annotate(f"{total:.1f} s{split}", (total, way), **place)
+    ax.grid(visible=False)
+    ax.set_xlim(0, 1.12 * ax.get_xlim()[1])
     t = record["config"]["length"]
     return show(
-        figure,
+        ax.figure,
         title="The whole fused kernel takes about as long as the others' products "
         "alone",
-        alt="Stacked bars of CPU seconds. " + "; ".join(said) + ".",
         caption=f"Forward and backward, {t:,} positions, four heads of width 64, no "
         "mask, one core, median of three. Passes: everything else done to scores, such "
         "as the softmax. The rest includes Python (in the loop, too little to "

@@ -106,9 +106,8 @@ def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
     Returns:
         "unheard"; "one layer" and "two layers", where every position hears, by all but
         the fixed pattern; "short", how much is missing to the limit where only some
-        positions hear, with one layer; "gained", the part of the possible gain over
-        guessing that one layer has of the fixed pattern's far keys; "fixed", with two
-        layers at the distances that only the ends of stretches hand on; "longer".
+        positions hear, with one layer; "fixed", with two layers at the distances that
+        only the ends of stretches hand on; "longer".
     """
     rows, symbols = record["rows"], record["config"]["symbols"]
     stride = record["config"]["stride"]
@@ -122,11 +121,6 @@ def copy_facts(record: Mapping[str, Any]) -> dict[str, list[float]]:
             limit(r["reach"], symbols) - r["right"]
             for r in rows
             if r["layers"] == 1 and 0 < r["reach"] < 1
-        ],
-        "gained": [
-            (r["right"] - 1 / symbols) / (limit(r["reach"], symbols) - 1 / symbols)
-            for r in rows
-            if "fixed" in r["pattern"] and r["layers"] == 1 and r["distance"] > stride
         ],
         "fixed": [r["right"] for r in fixed if r["distance"] > stride],
         "longer": [r["right"] for r in record["longer"]],

@@ -108,9 +108,6 @@ def parts_of(model: nn.Module, batch: Batch) -> Iterator[Float[Tensor, "b t"]]:
     Transformer-XL reads a segment at a time, and begins with nothing to remember; the
     others read all at once.
 
-    Args:
-        batch: tokens and targets, ``(b, t)`` each.
-
     Yields:
         A loss for each token of the part, in nats.
     """
@@ -131,11 +128,7 @@ def pass_over(model: nn.Module, batch: Batch) -> None:
 
 
 def bits(model: nn.Module, batches: list[tuple[Tensor, Tensor]]) -> float:
-    """Return the mean loss in bits per character.
-
-    Args:
-        batches: tokens and targets, ``(b, t)`` each.
-    """
+    """Return the mean loss in bits per character."""
     total, count = 0.0, 0
     with evaluating(model):
         for batch in batches:
@@ -151,9 +144,6 @@ def batches_for(
 
     Windows from all over the text; for Transformer-XL segments in order, side by side,
     for which it keeps its memory from one batch to the next.
-
-    Yields:
-        Tokens and targets.
     """
     if way != "Transformer-XL":
         yield from random_windows(ids, length, READ // length, steps, seed)

@@ -47,11 +47,11 @@ def share(part: int, whole: int) -> str:
     return f"{percent}\u00a0%"
 
 
-def board(mask: Bool[Tensor, "t t"], *, causal: bool = True) -> Drawing:
-    """Return a mask as squares: coloured where True, grey where a key is skipped."""
+def board(mask: Bool[Tensor, "t t"]) -> Drawing:
+    """Return a causal mask as squares: coloured where True, grey if skipped."""
     size, t = 12, len(mask)
     drawing = Drawing(size * t + 1, size * t + 1)
-    past = torch.ones_like(mask).tril() if causal else torch.ones_like(mask)
+    past = torch.ones_like(mask).tril()
     drawing.cells(1, 1, past & ~mask, size=size, color="other", shade=0.16)
     drawing.cells(1, 1, mask, size=size)
     return drawing
@@ -64,12 +64,6 @@ def gallery(
 
     Args:
         groups: titles, which may be empty, and panels.
-        columns: how many stand side by side.
-        alt: what they show, in words.
-        caption: text below.
-
-    Raises:
-        ValueError: if the alternative text says nothing.
     """
     shown = {"groups": list(groups), "columns": columns, "caption": caption}
     return Html(render("gallery", alt=require_alt(alt), **shown))

@@ -70,11 +70,7 @@ class MaskedSelfAttention(MultiHeadAttention):
 
 
 def masks_of(layers: Sequence[Sequence[Pattern]], length: int) -> list[Tensor]:
-    """Return a mask for each layer, ``(1, h, t, t)``.
-
-    Args:
-        layers: the patterns of each layer's heads.
-    """
+    """Return a mask for each layer, ``(1, h, t, t)``."""
     return [torch.cat([p.mask(length) for p in heads], dim=1) for heads in layers]
 
 
@@ -152,12 +148,6 @@ def copy_batches(
     """Draw random symbols; the target is the symbol ``distance`` positions back.
 
     The first positions have no such symbol: their target is −100, which the loss skips.
-
-    Args:
-        distance: from the target's position to the symbol's.
-
-    Yields:
-        Tokens and targets.
     """
     generator, size = torch.Generator().manual_seed(seed), (COPY["batch"],)
     for _ in range(steps):
@@ -179,9 +169,6 @@ def train_copy(
 
     Args:
         steps: of the optimiser; as ``COPY_STEPS`` has it if not given.
-
-    Returns:
-        The model, and its history.
     """
     model = masked_gpt(masks, COPY["symbols"], seed, **COPY_SIZES)
     steps = COPY_STEPS[len(masks)] if steps is None else steps
@@ -318,9 +305,6 @@ def train_image(
 
     Args:
         heads: a pattern for each head, the same in both layers.
-
-    Returns:
-        The model, and its history.
     """
     pixels = glyphs().train.flatten(1).long()
     masks = masks_of([heads, heads], pixels.shape[1] - 1)

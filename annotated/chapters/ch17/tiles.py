@@ -25,10 +25,6 @@ def tiles(
 ) -> Iterator[tuple[slice, slice, Tensor]]:
     """Yield each tile in which a query sees a key.
 
-    Args:
-        q: queries, ``(…, t, k)``.
-        k: keys, ``(…, s, k)``.
-
     Yields:
         Its rows, its columns, and its scores, −inf where a key isn't seen.
     """

@@ -112,9 +112,6 @@ def scaled_step(
     """Return a step that scales, clips and updates, in one of two orders.
 
     The loss is a tensor of one number.
-
-    Args:
-        unscale_first: whether the gradient is unscaled before it's clipped.
     """
 
     def step(loss: Tensor) -> None:
@@ -159,9 +156,6 @@ def train_halves(
             gradients in bfloat16, Adam's averages in float32); "stochastic" (the same,
             with weights rounded at random); "master" (the same, but a float32 copy of
             the weights is what learns).
-
-    Returns:
-        The model and its losses.
     """
     require.choice(WAYS, way=way)
     model = large_model(seed)
@@ -232,9 +226,6 @@ def train_checkpointed(
     Args:
         way: "stored", "checkpointed", or "drawn again": with checkpoints that draw new
             dropout masks on the way back.
-
-    Returns:
-        The model and its losses.
     """
     require.choice(STORING, way=way)
     model, rate = large_model(seed, dropout=dropout), LARGE_RECIPE.rate

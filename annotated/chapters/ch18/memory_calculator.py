@@ -58,11 +58,7 @@ START = {
 
 
 def asked(state: Mapping[str, Any]) -> tuple[GPTConfig, dict[str, Any]]:
-    """Return the config that the controls ask for, and the options of its memory.
-
-    Args:
-        state: values of the controls.
-    """
+    """Return the config that the controls ask for, and the options of its memory."""
     width = state["width"]
     config = GPTConfig(
         state["vocabulary"],
@@ -86,9 +82,6 @@ def asked(state: Mapping[str, Any]) -> tuple[GPTConfig, dict[str, Any]]:
 def memory_bytes(state: Mapping[str, Any]) -> dict[str, int]:
     """Return what the calculator has to compute, by the book's own functions.
 
-    Args:
-        state: values of its controls.
-
     Returns:
         The bytes of each part where memory is fullest, their "total", and the largest
         batch for each of ``CARDS``.
@@ -105,11 +98,7 @@ def memory_bytes(state: Mapping[str, Any]) -> dict[str, int]:
 
 
 def memory_calculator() -> Html:
-    """Show what a training step takes, for published models and the reader's own.
-
-    Returns:
-        The calculator, for a cell to show.
-    """
+    """Show what a training step takes, for published models and the reader's own."""
     begin = MODELS[START["model"]] | START
     states = [START | sizes | {"model": name} for name, sizes in MODELS.items()]
     for precision in PRECISIONS:
@@ -164,11 +153,7 @@ def memory_calculator() -> Html:
 
 
 def gigabytes(state: Mapping[str, Any]) -> str:
-    """Return what a step takes in all, in words.
-
-    Args:
-        state: values of the calculator's controls.
-    """
+    """Return what a step takes in all, in words."""
     config, options = asked(state)
     use = training_memory(config, state["batch"], state["length"], **options)
     return f"{use.total / 1e9:.0f} GB"

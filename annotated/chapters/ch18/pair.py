@@ -38,8 +38,6 @@ def launch(
 
     Args:
         work: a function of a module that the processes can import.
-        args: its arguments.
-        n: number of processes.
         prints: a folder for what they print; without one, it appears as always.
     """
     redirects = Std.OUT if prints else Std.NONE
@@ -74,9 +72,6 @@ def two_processes() -> dict[str, Any]:
 
 def script(n: int) -> dict[str, Any]:
     """Run the script of ``ddp.py``; where that can't be, the record.
-
-    Args:
-        n: number of processes.
 
     Returns:
         What it ``prints``, and the ``weights`` of each process.
@@ -119,21 +114,12 @@ def small_model() -> nn.Module:
 
 
 def losses(model: nn.Module, numbers: Tensor) -> Tensor:
-    """Return (w·x − 2)² for each number x: its slope at w = 0 is −4x.
-
-    Args:
-        model: w, as :func:`small_model` makes it.
-        numbers: the x, ``(tokens,)``.
-    """
+    """Return (w·x − 2)² for each number x: its slope at w = 0 is −4x."""
     return (model(numbers[:, None])[:, 0] - 2) ** 2
 
 
 def share_of(rank: int) -> Tensor:
-    """Return the tokens of a process, ``(tokens,)``: few ones, or many threes.
-
-    Args:
-        rank: of the process.
-    """
+    """Return the tokens of a process, ``(tokens,)``: few ones, or many threes."""
     return torch.ones(SHORT) if rank == 0 else torch.full((LONG,), 3.0)
 
 
@@ -180,15 +166,7 @@ def accumulated() -> dict[str, Any]:
 def counting(
     sizes: list[int], bucket: distributed.GradBucket
 ) -> torch.futures.Future[Tensor]:
-    """Note how many bytes of gradients a bucket has, and exchange it as always.
-
-    Args:
-        sizes: where they are noted.
-        bucket: gradients that are exchanged together.
-
-    Returns:
-        What will be their mean over all processes, of the shape of the bucket.
-    """
+    """Note how many bytes of gradients a bucket has, and exchange it as always."""
     sizes.append(bucket.buffer().numel() * bucket.buffer().element_size())
     return allreduce_hook(None, bucket)
 

@@ -1,8 +1,6 @@
 """ch10/drawings.py: what it measures, and what its explorer is checked with."""
 
 import hashlib
-import json
-import re
 
 import pytest
 import torch
@@ -24,10 +22,6 @@ from annotated.recipes.classification import (
 )
 
 TEXTS = [("def", "f", "a"), ("def", "g", "b", "a"), ("def", "f", "b")]
-
-
-def html(shown):
-    return shown._repr_html_()
 
 
 @pytest.fixture
@@ -64,13 +58,6 @@ def test_a_function_is_found_by_its_labels(task):
         ch10.by_labels(task, "has g", most=3)
 
 
-def test_means_are_drawn_beside_what_is_real():
-    states = torch.tensor([[[1.0, 2.0], [7.0, 8.0]], [[3.0, 4.0], [9.0, 6.0]]])
-    real = torch.tensor([[True, True], [True, False]])
-    text = html(ch10.pooled_picture(states, real, torch.tensor([[4.0, 5], [3, 4]])))
-    assert text.count("hidden") >= 2 and ">9<" not in text and ">8<" in text
-
-
 def test_the_classifier_is_proved(capsys, monkeypatch):
     ch10.check_classifier()
     assert capsys.readouterr().out.count("✓") == 2
@@ -93,15 +80,6 @@ def test_a_blind_model_gets_half_of_the_verdicts():
             return 2.0 * torch.isin(tokens[:, -1:], ids) - 1
 
     assert ch10.right_share(EndsWell(1, 1), task) == 1
-
-
-def test_shades_are_shares_of_the_largest_score():
-    tokens = "def f : ⏎ ⇥ return 0 ⏎ ⇤".split()
-    scores = torch.zeros(len(tokens))
-    scores[1], scores[5], scores[6] = 2.0, 1.0, -3.0
-    text = html(ch10.marked(tokens, scores, "it says yes to nine in ten"))
-    assert re.findall(r'fill-opacity="([\d.]+)"', text) == ["0.6", "0.3"]
-    assert "⇥" not in text and text.count("⏎") == 2
 
 
 @pytest.mark.slow
@@ -141,36 +119,22 @@ def test_survivors_of_deletion(task):
     assert g != f
 
 
-def test_keywords_among_three_tokens():
-    from annotated.recipes.classification import functions_task
-
-    task = functions_task()
-    order = {token: task.words.ids([(token,)]).item() for token in
-             ("for", "raise", "except", "return")}  # fmt: skip
-
-    class Sure(torch.nn.Module):  # of all that is true
-        def forward(self, ids):
-            return torch.stack([2 * truth[tuple(r[r > 0].tolist())] - 1 for r in ids])
-
-    truth = {
-        tuple(task.words.ids([text])[0].tolist()): yes
-        for text, yes in zip(task.texts["test"], task.answers["test"], strict=True)
-    }
+def test_keywords_among_three_tokens(task, monkeypatch):
+    texts = ("def", "f", "a", "b", "c"), ("def", "g", "a", "b", "c")
+    answers = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    task = task._replace(texts={"test": texts}, answers={"test": answers})
+    task = task._replace(words=Words(texts))
+    f, g = task.words.ids([("f", "g")])[0].tolist()
+    monkeypatch.setattr(ch10, "KEYWORDS", {"has f": "f", "has g": "g"})
     methods = {
-        # third, after two that always stand in front
-        "keywords": lambda ids, label: (
-            torch.isin(ids[0], torch.tensor([*order.values()])).float()
-            + 0.1 * (ids[0] == [*order.values()][label_to_keyword(task, label)])
-            + 2.0 * (torch.arange(ids.shape[1]) < 2)
-        ),
-        "the first three": lambda ids, label: -torch.arange(ids.shape[1]).float(),
+        "its own": lambda ids, label: (ids[0] == (f, g)[label]).float(),
+        "that of g": lambda ids, label: torch.arange(5.0) + 9 * (ids[0] == g),
+        "the last three": lambda ids, label: torch.arange(5.0),
     }
-    shares = ch10.keyword_shares(Sure(), task, methods, texts=20)
-    assert shares["keywords"] > 0.95 and shares["the first three"] == 0
-
-
-def label_to_keyword(task, label):
-    return ("loops", "raises", "catches", "returns a value").index(task.labels[label])
+    shares = ch10.keyword_shares(Finds(f, g), task, methods)
+    assert shares == {"its own": 1, "that of g": 0.5, "the last three": 0}
+    task.answers["test"][0, 0] = 0.0  # now it's wrong about f
+    assert ch10.keyword_shares(Finds(f, g), task, methods)["that of g"] == 1
 
 
 @pytest.fixture
@@ -204,52 +168,8 @@ def test_packed_films_are_the_same_but_for_rounding(films):
     assert pack_films("films", packed, rounded, again) == script
 
 
-def test_a_sentence_is_judged_word_by_word(films):
-    _, encoder, words = films
-    bag, _, _ = unpack_films(pack_films("films", *films))
-    found = ch10.judged(bag, encoder, words, "Not BAD, not neither")
-    assert found["words"] == ["not", "bad", ",", "not", "neither"]
-    assert found["unknown"] == [False, False, False, False, True]
-    weights = found["bag"]["weights"]
-    assert weights[0] == weights[3]
-    bias = bag.output.bias.item()
-    assert weights.mean().item() + bias == pytest.approx(found["bag"]["logit"])
-    there = found["encoder"]
-    assert there["received"].sum().item() == pytest.approx(1)
-    without = encoder(
-        words.ids([tuple(found["words"][:1] + found["words"][2:])])
-    ).item()
-    assert there["changes"][1].item() == pytest.approx(
-        there["logit"] - without, abs=1e-6
-    )
-    assert there["changes"][0] != there["changes"][3], "the same word, elsewhere"
-    x = encoder.positions(encoder.embedding(words.ids([found["words"]])))
-    one, two = encoder.encoder.layers
-    read = two.residuals[0].norm(one(x))
-    query, key = (
-        part(read).view(5, 2, 4).transpose(0, 1)
-        for part in (two.attention.query_map, two.attention.key_map)
-    )
-    maps = (query @ key.transpose(1, 2) / 2).softmax(dim=-1)
-    torch.testing.assert_close(there["received"], maps.mean(dim=(0, 1)))
-
-
-def test_the_film_reader_brings_what_its_models_say(monkeypatch):
+def test_the_film_reader_brings_the_recorded_models():
     record = recorded("films_page")
     script = static(ch10.MODELS).encode()
     assert len(script) == record["bytes"] < 1.3e6
     assert hashlib.sha256(script).hexdigest() == record["sha256"]
-    text = html(ch10.film_reader(record))
-    checks = json.loads(re.search(r'explorer-checks">(.*?)</script>', text)[1])
-    _, wrong, right, *_ = ch10.SENTENCES
-    shown = {check["state"]["sentence"]: check["values"] for check in checks}
-    assert shown[wrong]["bag"]["logit"] == shown[right]["bag"]["logit"]
-    exact = ch10.judged(*unpack_films(script.decode()), wrong)["encoder"]
-    assert shown[wrong]["encoder"]["logit"] == pytest.approx(exact["logit"], abs=1e-5)
-    assert shown[wrong]["encoder"]["changes"] == pytest.approx(
-        exact["changes"].tolist(), abs=1e-5
-    )
-    assert {check["state"]["by"] for check in checks} == set(ch10.WAYS)
-    monkeypatch.setattr(ch10, "SENTENCES", [*ch10.SENTENCES[::-1]])
-    with pytest.raises((AssertionError, KeyError)):
-        ch10.film_reader(record)

@@ -4,10 +4,11 @@ from functools import partial
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 from torch.nn import functional as F
 
 from annotated.chapters.ch12 import drawings as ch12
+from annotated.chapters.ch12 import drawings_c as ch12c
+from annotated.page.notebook import recorded
 from annotated.transformer_xl import relative_shift, update_memory
 
 
@@ -119,68 +120,18 @@ def test_a_head_by_hand_is_compared_with_the_modules():
         ch12.check_attention(lambda q, k, x, r, u, v: attention(q, k, x, r, u, 0 * v))
 
 
-def soup(html):
-    return BeautifulSoup(html.text, "html.parser")
-
-
-def test_weights_that_were_not_masked_are_not_drawn_as_hidden():
-    masked = torch.ones(3, 5).tril(2)
-    masked = masked / masked.sum(1, keepdim=True)
-    for weights, hidden in ((masked, 3), (torch.full((3, 5), 0.2), 0)):
-        assert sum((ch12.weights(weights).mask == 0).flatten()) == hidden
-    terms = dict.fromkeys("abcd", torch.ones(3, 5))
-    assert len(soup(ch12.score(terms, masked)).select(".hidden")) == 6 * 3
-
-
-def test_the_pictures_of_the_shift_show_what_is_skipped_and_each_cut():
-    drawn = soup(ch12.staircase())
-    assert [cell.text for cell in drawn.select(".cut")] == ["12", "23", "34"] * 2
-    assert [cell.text for cell in drawn.select(".skipped")] == ["0", "14", "13"] * 2
-    assert "e 12 11 10 0 24; c 23 22 21 20 0; i 34 33" in str(drawn)
-    tall = soup(ch12.tall_view()).select(".annotated-cells")[0]
-    assert "repeat(3, 1fr)" in tall["style"]
-    assert [cell.text for cell in tall.select(".skipped")] == ["0", "14", "13"]
-    assert [cell.text for cell in tall.select(".cut")] == ["12", "23", "34"]
-
-
-RUNS = [
-    {"kind": kind, "steps": steps, "bits by position": [bits + seed / 100] * 32}
-    for bits, (kind, steps) in zip(
-        (2.8, 3.5, 2.9, 2.6, 2.5, 2.6, 2.4, 2.3),
-        [
-            *((kind, 600) for kind in ch12.MODELS),
-            *((kind, 1200) for kind in ("vanilla", "relative, no memory")),
-            ("Transformer-XL", 1200),
-        ],
-        strict=True,
-    )
-    for seed in range(3)
-]
-
-
-def test_runs_are_chosen_by_kind_and_steps_and_their_means_are_shown():
-    assert ch12.by_position(RUNS, "vanilla", 1200)[:, 0].tolist() == [2.6, 2.61, 2.62]
-    text = soup(ch12.results_table(RUNS)).text
-    assert "2.812.812.812.61" in text.replace("\n", "") and "at most 0.02" in text
-    assert "2.912.912.91–" in text.replace("\n", "")
-    uneven = [dict(run) for run in RUNS]
-    for run in uneven:  # positions differ by more than seeds do
-        first, *others = run["bits by position"]
-        run["bits by position"] = [first + 1, *others]
-    assert "at most 0.02" in soup(ch12.results_table(uneven)).text
-
-
-@pytest.mark.parametrize(("text", "memory", "size"), [("hello", 2, 2), ("h", 4, 0)])
-def test_a_short_last_segment_has_its_frame(text, memory, size):
-    levels = states_needed(len(text), 4, memory, 2)
-    drawn = soup(ch12.reach(text, levels, memory, 4))
-    blue = [r for r in drawn.select("rect") if r.get("fill-opacity")]
-    dashed = [r for r in drawn.select("rect") if r.get("stroke-dasharray")]
-    assert {float(r["width"]) for r in blue} == {12.5}  # its one character
-    assert {float(r["width"]) for r in dashed} == ({12.5 * size} if size else set())
-
-
 def test_states_must_be_those_of_the_text():
     levels = states_needed(24, 4, 4, 2)
     with pytest.raises(ValueError, match=r"levels must have 5 states, got 24"):
         ch12.reach("hello", levels, 4, 4)
+
+
+def test_runs_are_found_by_their_lengths_and_options():
+    runs = recorded("lengths")["runs"]
+    assert len(ch12c.bits(runs, 32, 64)) == 3
+    assert len(ch12c.bits(runs, 32, 64, clamp_len=63)) == 3
+    assert len(ch12c.bits(runs, 32, 32, clamp_len=63)) == 0
+    plain, same = (
+        ch12c.bits(runs, 32, 256, **option) for option in ({}, {"same_length": True})
+    )
+    assert (plain != same).all()

@@ -24,18 +24,6 @@ from annotated.segments import segments
 from annotated.transformer_xl import TransformerXL, update_memory
 
 
-def test_swapped_lengths_keep_what_is_read_again():
-    assert remembered([4], mem_len=20, ext_len=2) == [[0, 1]]
-    assert remembered([4], mem_len=20, ext_len=2, update="swapped") == [[0, 1, 2, 3]]
-    right, swapped = (
-        remembered([4, 4, 4], mem_len=8, ext_len=2, update=update)
-        for update in ("right", "swapped")
-    )
-    assert right[1] == list(range(6))
-    assert swapped[1] == [0, 1, 2, 3, 2, 3, 4, 5]  # two are there twice
-    assert right[2] == swapped[2] == list(range(2, 10))
-
-
 @pytest.mark.parametrize("mem_len, twice", [(4, []), (8, [2]), (16, [2, 3, 4])])
 def test_doubled_positions_stay_until_they_slide_out(mem_len, twice):
     right, swapped = (

@@ -125,11 +125,3 @@ def test_a_gradient_that_is_not_replayed_is_refused(capsys):
     assert "hashed anew" in capsys.readouterr().out
     with pytest.raises(AssertionError, match="replayed"):
         ch13.check_replay(lambda replayed: gradient(not replayed), layer, x)
-
-
-def test_weights_are_shown_of_earlier_keys_alone():
-    exact, found = torch.tensor([[0.2, 0.8, 0, 0], [1.0, 0, 0, 0]])
-    shown = ch13.compared("BTRY", "R", exact, found).text
-    assert "exact B 0.20, T 0.80; found B 1.00, T 0.00" in shown
-    assert shown.count('class="annotated-cell ') == 4
-    assert "80 % of the weight is with the wrong keys" in shown

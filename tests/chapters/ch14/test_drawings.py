@@ -90,16 +90,6 @@ def test_gradients_of_the_toy_stack_are_those_of_its_formula():
     assert weights.grad.int().tolist() == ch14.toy_stack(START, "none", "stored")[2]
 
 
-def test_what_is_remembered_is_counted():
-    def count(*state):
-        return ch14.remembered(START, *state)[1]["count"]
-
-    for method, most in ch14.MOST.items():
-        assert max(count(method, "none", step) for step in ch14.STEPS) == most
-        assert count(method, "none", "start") == 8
-    assert count("checkpointed", "none", "forward 3") == 4 * 8 + 8
-
-
 def forgetful(detached):
     class Forgetful(torch.autograd.Function):
         @staticmethod
@@ -141,11 +131,3 @@ def test_pitfalls_that_do_not_stop_are_caught():
 
 def test_an_error_is_a_share():
     assert ch14.relative(torch.tensor([3.0, 5.0]), torch.tensor([3.0, 4.0])) == 0.2
-
-
-def test_points_off_by_nothing_keep_their_bucket():
-    x = torch.randn(30, 2, generator=torch.Generator().manual_seed(0))
-    for rebuilt, moved in ((x, 0), (-x, 30)):
-        figure = ch14.plot_hashed(x, rebuilt, 8)
-        title = figure.axes[0].get_title("left") or figure.axes[0].get_title()
-        assert title.startswith(f"{moved} of 30")

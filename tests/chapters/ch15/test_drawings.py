@@ -6,14 +6,12 @@ import re
 
 import pytest
 import torch
-from markupsafe import escape
-from torch import nn
 from torch.nn import functional as F
 
 from annotated.attention import record_attention
 from annotated.bert import Bert, BertConfig, mask_tokens
 from annotated.chapters.ch15 import drawings as ch15
-from annotated.chapters.ch15.drawings import HIDING, ORDERS
+from annotated.chapters.ch15.drawings import HIDING
 from annotated.data.functions import tokens_of
 from annotated.data.wordpiece import cut_word
 from annotated.masks import padding_mask
@@ -155,6 +153,7 @@ def test_a_packed_bert_is_the_same_but_for_rounding(bert):
     packed = pack_bert(model, words)
     rounded, again = unpack_bert(json.loads(json.dumps(packed)))
     assert again.symbols == words.symbols and rounded.config == model.config
+    assert packed["config"]["norm"] == "post", "as the browser reads it"
     assert not rounded.training and rounded.output.weight is rounded.embedding.weight
     for name, weight in model.state_dict().items():
         room = weight.abs().amax(dim=-1, keepdim=True) / 254 if weight.dim() == 2 else 0
@@ -170,80 +169,7 @@ def test_a_packed_bert_is_the_same_but_for_rounding(bert):
     assert sizes["whole"] < 4 / 3 * numbers + 4, "a byte for a number, each once"
 
 
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("if source ? ? None:\n    return source", [2, 3]),
-        ("def __exit__(self, *?):\n    self.close(*?)", [6, 16]),
-        ("try:\n    return data[key]\n? ?:\n    return None", [11, 12]),
-    ],
-)
-def test_hidden_tokens_are_guessed_at_once_and_one_after_the_other(bert, text, places):
-    model, words = bert
-    assert text in HIDING
-    ids = torch.tensor(words.row(tokens_of(filled(text, HIDING[text]))))
-    ids[places] = words.mask
-
-    def chances(ids):
-        logits = model.guess_tokens(model(ids[None]))[0, :, 5:]  # none is special
-        return nn.functional.pad(logits.softmax(dim=-1), (5, 0))
-
-    at_once = chances(ids)[places]
-    best = at_once.argmax(dim=-1)
-    assert best[0] != best[1]
-    surer = at_once.max(dim=-1).values.argmax().item()
-    for order, first in zip(ORDERS, (None, 0, 1, surer), strict=True):
-        found = ch15.guessed(model, words, text, order)
-        assert [i for i, t in enumerate(found["tokens"]) if t == "?"] == places
-        assert not any(found["unknown"]) and found["first"] == first
-        for row, guesses in zip(at_once, found["guesses"], strict=True):
-            assert len(guesses) == ch15.BEST
-            for symbol, chance in guesses:
-                right = row[words.symbols.index(symbol)]
-                assert chance == pytest.approx(right.item())
-            values = [chance for _, chance in guesses]
-            assert values == sorted(values, reverse=True)
-            assert values[0] == row.max().item()
-        if first is None:
-            assert "again" not in found
-            continue
-        after = ids.clone()
-        after[places[first]] = best[first]
-        again, before = chances(after)[places[1 - first]], best[1 - first]
-        symbol, chance = found["again"][0]
-        assert symbol == words.symbols[again.argmax()]
-        assert chance == pytest.approx(again.max().item())
-        assert found["kept"] == pytest.approx(again[before].item())
-        assert found["changed"] == (again.argmax() != before).item()
-
-
-def test_one_hidden_token_is_never_filled_in(bert):
-    found = ch15.guessed(*bert, "return ?.strange", ORDERS[3])
-    assert found["tokens"] == ("return", "?", ".", "strange", "⏎")
-    assert found["unknown"] == [False, False, False, True, False]
-    assert len(found["guesses"]) == 1 and found["first"] is None
-
-
-def test_the_guesser_brings_all_that_its_script_asks_for(bert):
-    text = ch15.mask_guesser(*bert).text
-    data, checks = (
-        json.loads(re.search(rf'explorer-{name}">(.*?)</script>', text)[1])
-        for name in ("data", "checks")
-    )
-    assert data["model"] == pack_bert(*bert) and data["orders"] == ORDERS
-    assert data["model"]["config"]["norm"] == "post"
-    for one in data["known"]:
-        assert one["text"].count("?") == len(one["hidden"]) in (1, 2)
-        ast.parse(re.sub("return", "yield", filled(one["text"], one["hidden"])))
-        shown = str(escape(one["text"]))
-        assert f'annotated-code">{shown}</button>' in text
-    assert len(data["known"]) == 6
-    model, words = unpack_bert(data["model"])
-    model.double()
-    states = [check["state"] for check in checks]
-    assert {state["order"] for state in states} == {*ORDERS}
-    assert {state["text"] for state in states} == {*HIDING}
-    for check in checks:
-        state, values = check["state"], check["values"]
-        wanted = ch15.guessed(model, words, state["text"], state["order"])
-        assert values == json.loads(json.dumps(wanted))
+def test_what_is_hidden_was_python():
+    for text, hidden in HIDING.items():
+        assert text.count("?") == len(hidden) in (1, 2)
+        ast.parse(re.sub("return", "yield", filled(text, hidden)))

@@ -15,6 +15,21 @@ Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
 V = 4
 
 
+@pytest.fixture(scope="module")
+def model():
+    return glass_model()
+
+
+@pytest.fixture(scope="module")
+def texts(model):
+    return drafting.texts(model, 8)
+
+
+@pytest.fixture(scope="module")
+def drafts(model, texts):
+    return drafting.drafts(model, texts)
+
+
 def table(chances):
     return nn.Embedding.from_pretrained(chances.log())
 

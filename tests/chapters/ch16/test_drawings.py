@@ -1,18 +1,13 @@
 """ch16/drawings.py: tokens, the model by hand, and how it begins."""
 
-import json
-import re
-
 import pytest
 import torch
 
 from annotated.chapters.ch16 import drawings as ch16
-from annotated.chapters.ch16.drawings import TINY, norm, random_state
-from annotated.data.byte_bpe import END_OF_TEXT, gpt2_tokenizer
-from annotated.gpt import GPT
-from annotated.gpt2 import initialise
+from annotated.chapters.ch16.drawings import TINY, norm
+from annotated.data.byte_bpe import gpt2_tokenizer
 from annotated.recipes.gpt2 import stream_by_depth
-from tests.shown import cells, soup
+from tests.shown import cells
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +29,6 @@ def tokenizer():
 )
 def test_a_token_is_text_or_bytes(token, text):
     assert ch16.token_text(token) == text
-
-
-def test_the_tokenizer_in_the_page_has_all_tokens(tokenizer):
-    html = soup(ch16.tokenizer_explorer(tokenizer))
-    data = next(
-        found
-        for script in html.select("script[type='application/json']")
-        if "tokens" in (found := json.loads(script.string))
-    )
-    tokens = data["tokens"].split(" ")
-    assert len(tokens) == 50_256 and tokens[262] == "Ġthe" and data["end"] == 50_256
-    assert [*data["letters"]][ord("a")] == "a" and len(data["letters"]) == 256
 
 
 def test_texts_come_back_and_the_proof_notices(tokenizer, capsys, monkeypatch):
@@ -113,27 +96,6 @@ def test_pytorchs_encoder_is_asked_for_itself(capsys):
         ch16.check_encoder(model, tokens)
 
 
-def test_a_random_state_has_the_official_names_and_shapes():
-    state = random_state(TINY)
-    assert state["h.2.attn.c_attn.weight"].shape == (24, 72)
-    assert state["h.0.mlp.c_proj.weight"].shape == (60, 24)
-    assert state["wpe.weight"].shape == (16, 24) and len(state) == 4 + 3 * 12
-    assert state["ln_f.weight"].mean() > 0.7 > abs(state["ln_f.bias"].mean())
-    assert all(x.dtype == torch.float64 for x in state.values())
-    assert not torch.equal(random_state(TINY, 1)["wte.weight"], state["wte.weight"])
-
-
-def test_norms_have_official_names():
-    torch.manual_seed(0)
-    x, w = torch.randn(4, 7), {"n.weight": torch.randn(7), "n.bias": torch.randn(7)}
-    wanted = torch.nn.functional.layer_norm(x, (7,), w["n.weight"], w["n.bias"])
-    assert torch.allclose(norm(w, "n", x), wanted, atol=1e-5)
-    tiny = torch.tensor([[1e-3, -1e-3]])
-    w = {"n.weight": torch.ones(2), "n.bias": torch.zeros(2)}
-    wanted = torch.nn.functional.layer_norm(tiny, (2,))
-    assert torch.allclose(norm(w, "n", tiny), wanted, atol=1e-6)
-
-
 # ---- beginnings ----------------------------------------------------------------------
 
 
@@ -156,28 +118,3 @@ def test_a_stream_that_grows_with_the_factor_too_is_noticed(monkeypatch):
 def test_what_enters_is_kept_by_the_factor():
     shares = ch16.embedding_shares()
     assert shares[False] < 0.03 and 0.1 < shares[True] < 0.25
-
-
-# ---- sizes and official weights ------------------------------------------------
-
-
-def test_four_sizes_are_counted():
-    rows = cells(ch16.sizes_table())
-    assert rows[1][:4] == ["small", "12 × 768, 12 heads", "124,439,808", "117M"]
-    assert rows[4][2] == "1,557,611,200" and rows[1][4] == "32%"
-
-
-def test_prompts_go_on_with_the_likeliest_tokens(tokenizer):
-    torch.manual_seed(0)
-    config = TINY.__class__(50_257, d_model=8, heads=2, layers=1, d_ff=8, max_len=64)
-    model = initialise(GPT(config), 0.5).eval()
-    prompt = "Hi,\nthere"
-    rows = cells(ch16.continuations(model, tokenizer, [prompt]))
-    ids = tokenizer.encode(prompt)
-    with torch.no_grad():
-        for _ in range(8):
-            ids += [model(torch.tensor([ids]))[0, -1].argmax().item()]
-    wanted = tokenizer.decode(ids[len(tokenizer.encode(prompt)) :])
-    assert rows[1][0] == "Hi, ⏎ there"
-    assert re.sub(r"\s", "", rows[1][1]) == re.sub(r"\s", "", wanted)
-    assert END_OF_TEXT not in rows[1][0]

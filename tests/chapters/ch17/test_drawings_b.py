@@ -1,13 +1,9 @@
 """ch17/drawings_b.py: the walk's numbers, what travels, and what is saved."""
 
-import json
-import math
-
 import pytest
 import torch
 
 from annotated.chapters.ch17 import drawings_b as ch17b
-from tests.shown import soup
 
 # ---- the walk ------------------------------------------------------------------
 
@@ -21,64 +17,6 @@ def test_numbers_of_the_walk_are_those_in_sight():
     assert torch.equal(scores, ch17b.walk_numbers()[0])
 
 
-def test_the_order_of_the_tiles():
-    assert ch17b.walk_order(4, True) == [(0, 0), (1, 0), (1, 1)]
-    assert ch17b.walk_order(4, False) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-
-
-@pytest.mark.parametrize("causal", [True, False])
-def test_values_of_a_tile_are_those_of_the_loop(causal):
-    scores, values = ch17b.walk_numbers()
-    for size in ch17b.SIZES:
-        rows = dict.fromkeys(range(8), (-math.inf, 0.0, 0.0))
-        for tile, (a, b) in enumerate(ch17b.walk_order(size, causal), start=1):
-            factors, block = [], range(a * size, (a + 1) * size)
-            for i in block:
-                m, total, o = rows[i]
-                keys = range(b * size, (b + 1) * size)
-                keys = [j for j in keys if j <= i or not causal]
-                new = max([m, *(scores[i, j].item() for j in keys)])
-                factors.append(math.exp(m - new))
-                powers = [math.exp(scores[i, j].item() - new) for j in keys]
-                total = total * factors[-1] + sum(powers)
-                o *= factors[-1]
-                o += sum(
-                    p * values[j].item() for p, j in zip(powers, keys, strict=True)
-                )
-                rows[i] = new, total, o
-            found = ch17b.values_of(scores, values, size, causal, tile)
-            assert found["factor"] == pytest.approx(factors)
-            assert found["m"] == pytest.approx([rows[i][0] for i in block])
-            assert found["total"] == pytest.approx([rows[i][1] for i in block])
-            outputs = [rows[i][2] / rows[i][1] for i in block]
-            assert found["output"] == pytest.approx(outputs)
-            assert found["alive"] == size**2
-            n = 8 // size
-            assert found["skipped"] == (n * (n - 1) // 2 if causal else 0)
-            assert found["tiles"] == n * n - found["skipped"]
-
-
-def test_the_explorer_is_checked_at_all_sizes():
-    shown = soup(ch17b.walk_explorer())
-    checks = json.loads(shown.select_one(".annotated-explorer-checks").text)
-    scores, values = ch17b.walk_numbers()
-    states = [(one["state"]["size"], one["state"]["causal"]) for one in checks]
-    assert {*states} == {(n, c) for n in (1, 2, 4, 8) for c in (True, False)}
-    for one in checks:
-        state = one["state"]
-        assert one["values"] == ch17b.values_of(scores, values, **state)
-        last = len(ch17b.walk_order(state["size"], state["causal"]))
-        assert 1 <= state["tile"] <= last
-    ends = [one["state"] for one in checks if one["state"]["size"] == 1]
-    assert {state["tile"] for state in ends} >= {1, 36, 64}
-    # it begins before a factor rescales: where is the question
-    slider = shown.select_one("[data-name=tile]")
-    tile = json.loads(slider["data-values"])[int(slider["value"])]
-    factors = ch17b.values_of(scores, values, 2, True, tile)["factor"]
-    assert tile == 1 and not any(0 < factor < 1 for factor in factors)
-    assert "exceeds all earlier ones" in shown.select_one("details").text
-
-
 # ---- work, bytes and time ------------------------------------------------------
 
 
@@ -90,63 +28,9 @@ def test_work_and_bytes():
     assert ch17b.bytes_moved(8, 3, 3) == 2 * (2 * 24 + 3 * 2 * 24)
 
 
-def test_trips():
-    out = [(what, into) for what, _, into in ch17b.trips(8, 3)]
-    assert out == [
-        ("q, k", True),
-        ("scores", False),
-        ("scores", True),
-        ("weights", False),
-        ("weights", True),
-        ("v", True),
-        ("o", False),
-    ]
-    assert [count for _, count, _ in ch17b.trips(8, 3)][:2] == [2 * 48, 128]
-    assert ch17b.trips(8, 3, 3) == [
-        ("q", 48, True),
-        ("k, v, 3 times", 3 * 2 * 48, True),
-        ("o", 48, False),
-    ]
-
-
-def test_trips_are_said():
-    one = ch17b.lanes(8192, 64, 256)
-    assert one["MB"] == "69"
-    assert [trip["what"] for trip in one["trips"]] == [
-        "q: 1.0 MB",
-        "k, v, 32 times: 67 MB",
-        "o: 1.0 MB",
-    ]
-    assert [trip["into"] for trip in one["trips"]] == [True, True, False]
-    out = ch17b.lanes(8192, 64)
-    assert out["MB"] == "541" and out["trips"][1]["bytes"] == 2 * 8192**2
-
-
 def test_what_a_tile_needs():
     # three times 5 · 3 numbers of two bytes; 5 · 3 and 5 · 5 of four
     assert ch17b.tile_bytes(3, 5) == 3 * 15 * 2 + (15 + 25) * 4
-
-
-def test_the_size_of_tiles_is_explored():
-    shown = soup(ch17b.trips_explorer(8192, 64))
-    data, checks = (
-        json.loads(shown.select_one(f".annotated-explorer-{name}").text)
-        for name in ("data", "checks")
-    )
-    found = {one["state"]["size"]: one["values"] for one in checks}
-    assert [*found] == [16, 32, 64, 128, 256] and data["room"] == 192
-    slider = shown.select_one("[data-name=size]")  # as in the question
-    assert json.loads(slider["data-values"])[int(slider["value"])] == 256
-    assert [size for size, one in found.items() if not one["fits"]] == [256]
-    assert [one["KB"] for one in found.values()] == [11, 24, 56, 144, 416]
-    for size, one in found.items():
-        assert data["tiles"][f"{size}"] == one | ch17b.lanes(8192, 64, size)
-        moved = [ch17b.bytes_moved(8192, 64, used) for used in (None, size)]
-        wanted = [4 * 64 * 8192**2 / 312e9, *(count / 1.5e9 for count in moved)]
-        assert one["ms"] == pytest.approx(wanted)
-        # at 32, tiling saves nothing; at 64, half
-        assert one["ms"][2] / one["ms"][1] == pytest.approx(32 / size, rel=0.03)
-    assert data["out"] == ch17b.lanes(8192, 64) and data["matrix"] == 2 * 8192**2
 
 
 def test_what_takes_longer():
@@ -160,14 +44,6 @@ def test_what_the_page_says_of_an_a100():
     products, written_out, tiled = ch17b.pace(8192, 64, 128, ch17b.A100)
     assert products < tiled < 2 * products and written_out > 6 * products
     assert ch17b.tile_bytes(64, 128) <= ch17b.A100["bytes"] < ch17b.tile_bytes(64, 256)
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [(25e6, "25"), (1.25e9, "1,250"), (6.28e6, "6.3"), (2.4e4, "0.02")],
-)
-def test_bytes_are_said_in_megabytes(count, text):
-    assert ch17b.megabytes(count) == text
 
 
 def test_matrices_of_scores_are_counted():

@@ -32,26 +32,6 @@ def copies():
     return {"config": config, "rows": rows, "longer": longer}
 
 
-@pytest.fixture(scope="module")
-def images():
-    bits = dict.fromkeys(image_patterns(), 0.3)
-    bits |= {"row and column": 0.24, "everything": 0.28, "column": 0.25}
-    bits |= {"column of the pixel read": 0.29}
-    rows = [
-        {"pattern": name, "seed": seed, "times": times}
-        | {"bits": found + 0.01 * seed * (name == "row") - 0.002 * times + 0.002}
-        for times in (1, 4)
-        for name, found in bits.items()
-        for seed in range(3)
-    ]
-    strides = [
-        {"stride": s, "seed": seed, "bits": 0.245 if s == 16 else 0.28 + s / 1000}
-        for s in (15, 16, 17)
-        for seed in range(3)
-    ]
-    return {"longer": 4, "rows": rows, "strides": strides}
-
-
 # ---- copying ---------------------------------------------------------------------
 
 
@@ -74,8 +54,6 @@ def test_facts_of_copying_are_sorted_by_what_can_be_heard(copies):
     assert set(facts["two layers"]) == {0.98, 1.0}
     assert len(facts["fixed"]) == 9 and max(facts["fixed"]) == pytest.approx(0.33)
     assert facts["longer"] == [0.5, 0.7, 0.6]
-    assert len(facts["gained"]) == 9
-    assert min(facts["gained"]) == pytest.approx((0.23 - 1 / 16) / (0.25 - 1 / 16))
 
 
 # ---- glyphs ----------------------------------------------------------------------
@@ -96,11 +74,3 @@ def test_a_pixel_sees_its_row_or_its_column():
     assert seen["column of the pixel read"] == sorted({*seen["row"], *off})
     apart = (local_pattern(1), local_pattern(2))
     assert ch17_learning.seen_pixels(apart, 5) == [3, 4]
-
-
-def test_bits_are_of_one_pattern_and_one_length(images):
-    assert ch17_learning.image_bits(images, "row") == pytest.approx([0.3, 0.31, 0.32])
-    later = ch17_learning.image_bits(images, "row and column", 4)
-    assert later == pytest.approx([0.234] * 3)
-    assert ch17_learning.stride_bits(images)[16] == [0.245] * 3
-    assert [*ch17_learning.stride_bits(images)] == [15, 16, 17]

@@ -1,7 +1,5 @@
 """ch17/pattern_drawings.py: what is drawn is what the masks hold."""
 
-import re
-
 import pytest
 import torch
 
@@ -9,19 +7,6 @@ from annotated.chapters.ch17 import pattern_drawings as patterns
 from annotated.sparse import layers_to_reach
 
 T, L = 24, 4
-
-
-def squares(path, size=12, start=1):
-    """Where a path has its squares, as a mask that is as small as can be."""
-    places = re.findall(r"M([\d.]+) ([\d.]+)h", path["d"])
-    return {
-        (round((float(y) - start) / size), round((float(x) - start) / size))
-        for x, y in places
-    }
-
-
-def true(mask):
-    return set(map(tuple, mask.nonzero().tolist()))
 
 
 def by_hand(name, i, j, causal=True):
@@ -54,17 +39,6 @@ def test_a_share_is_rounded_and_only_all_is_all():
     assert words == ["37\u00a0%", "99\u00a0%", "100\u00a0%"]
 
 
-def test_a_board_tells_seen_from_skipped():
-    mask = torch.eye(3, dtype=torch.bool)
-    for causal in (True, False):
-        drawing = patterns.board(mask, causal=causal)
-        skipped, seen = (part[1] for part in drawing.parts)
-        assert squares(seen) == {(0, 0), (1, 1), (2, 2)}
-        assert "weight" in seen["fill"] and "other" in skipped["fill"]
-        rest = ~mask & (torch.ones(3, 3).tril().bool() if causal else True)
-        assert squares(skipped) == true(rest)
-
-
 @pytest.mark.parametrize(("t", "stride"), [(16, 4), (64, 8), (61, 8)])
 def test_all_three_uses_reach_everything_in_two_layers(t, stride):
     found = patterns.uses(t, stride)
@@ -74,8 +48,3 @@ def test_all_three_uses_reach_everything_in_two_layers(t, stride):
     assert near[-1].sum() == stride
     assert torch.equal(found["both in every head"][0], near | every)
     assert torch.equal(found["one step per head"][0][0, 1], every)
-
-
-def test_a_gallery_must_say_what_it_shows():
-    with pytest.raises(ValueError, match="alt"):
-        patterns.gallery([], 2, alt="", caption="x")

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 
 from annotated.chapters.ch17 import pattern_explorer as explorer
-from annotated.sparse import block_layout, layers_to_reach
 
 PATTERNS = [
     dict(zip(("window", "stride", "global", "causal"), each, strict=True))
@@ -45,25 +43,6 @@ def test_patterns_and_their_pairs_are_those_of_the_controls(state):
         assert explorer.pairs_of(state, t) == int(wanted.sum())
 
 
-@pytest.mark.parametrize("state", PATTERNS[::3])
-def test_values_are_those_of_paths(state):
-    state = state | {"layers": 2}
-    values = explorer.values_of(state, 100)
-    pattern = explorer.pattern_of(state)
-    mask = pattern.mask(32)[0, 0]
-    assert values["mask"] == mask.int().tolist()
-    assert values["pairs"] == int(mask.sum())
-    paths, first = mask | torch.eye(32).bool(), torch.tensor(values["first"])
-    for layers in range(1, 5):
-        assert torch.equal((first > 0) & (first <= layers), paths)
-        if layers == 2:
-            assert values["heard"] == int(paths.sum())
-        paths = (paths.float() @ (mask | torch.eye(32).bool()).float()) > 0
-    assert values["layers"] == (layers_to_reach([mask]) or 0)
-    assert values["computed"] == block_layout(pattern, 8, 32).computed
-    assert values["long"] == explorer.pairs_of(state, 100)
-
-
 def test_seeds_of_a_pattern_come_together():
     found = {"4 0 0": [2.5, 2.25], "8 4 32": [2.0], "1 4 8": [3.0]}
     assert explorer.trained(RECORD) == found
@@ -89,42 +68,3 @@ def test_the_fewest_pairs_within_two_layers():
     pairs, state = explorer.fewest(False)
     assert (pairs, state["window"], state["global"]) == (94, 1, "the first")
     assert explorer.fewest(True, 31)[0] == 63  # a window of 2
-
-
-def test_a_pattern_in_words():
-    state = {"window": 4, "stride": "every 8th", "global": "the first"}
-    words = "a window of 4 and every 8th key and the first token global"
-    assert explorer.said(state) == words
-    one, other = ({**state, name: "none"} for name in ("stride", "global"))
-    assert explorer.said(one) == "a window of 4 and the first token global"
-    assert explorer.said(other) == "a window of 4 and every 8th key"
-
-
-def test_the_explorer_holds_the_record_and_an_answer():
-    soup = BeautifulSoup(explorer.pattern_explorer(RECORD, 64).text, "html.parser")
-    data = json.loads(soup.select_one(".annotated-explorer-data").text)
-    assert data["bits"] == {"4 0 0": [2.25, 2.5], "8 4 32": [2.0], "1 4 8": [3.0]}
-    assert data["means"] == [2.0, 2.375, 3.0]
-    checks = json.loads(soup.select_one(".annotated-explorer-checks").text)
-    assert len(checks) == 8
-    for check in checks:
-        assert check["values"] == explorer.values_of(check["state"], 64)
-    assert {check["state"]["causal"] for check in checks} == {True, False}
-    answer = soup.details.text
-    assert "every 8th token global, 219 pairs" in answer
-    assert "the first token global will do: 94 of 1024" in answer
-    assert explorer.grid_said(RECORD) in answer
-
-
-def test_patterns_are_compared_with_seeds():
-    rows = [
-        {"window": 2, "stride": None, "global": False, "bits": 2.5},
-        {"window": 2, "stride": None, "global": False, "bits": 2.42},
-        {"window": 16, "stride": None, "global": False, "bits": 2.3},
-        {"window": 1, "stride": None, "global": "every 8th", "bits": 3.0},
-        {"window": 1, "stride": 4, "global": True, "bits": 3.5},
-    ]
-    said = explorer.grid_said({"rows": rows})
-    assert "all 2 patterns end between 2.30 and 2.50 bits" in said
-    assert "differ by up to 0.08 (in the 1 patterns that have several)," in said
-    assert "With a window of 1, models end between 3.00 and 3.50," in said

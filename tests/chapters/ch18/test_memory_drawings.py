@@ -41,8 +41,3 @@ def test_the_estimate_and_the_count():
     found = ch18_memory.attention_matrices()
     assert [round(n) for n in found["written out"]] == [1, 3]
     assert all(n < 0.2 for n in found["fused"])
-    rows = cells(ch18_memory.source_arithmetic())[1:]
-    assert [row[2] for row in rows] == [
-        "4 MB", "64 MB", "256 MB", "1", "3", "44", "0", "3"
-    ]  # fmt: skip
-    assert [row[1] for row in rows if row[1]] == ["250 MB", "4", "12"]
