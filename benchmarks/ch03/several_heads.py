@@ -5,10 +5,6 @@
 - ``letters``: a missing letter in real prose, with 1 to 16 heads of the same width in
   all, and what is left when one head's output is lost.
 - ``grouped``: the same with 8 query heads that share heads of keys and values.
-
-Bands: with three heads or more, at least 99 % on each question; one head below 85 % on
-their mean, and at least 99 % with a network. Of the letters, 8 heads get more right
-than one or two with every seed, on average 20 points more than one, 10 more than two.
 """
 
 from statistics import mean
@@ -90,7 +86,7 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check the bands above, and what pages 3 and 3c say of networks and groups."""
+    """Check the bands, and what pages 3 and 3c say of networks and groups."""
 
     def right(part: str, key: str, value: Any) -> list[Any]:
         return [row["right"] for row in record[part] if row[key] == value]

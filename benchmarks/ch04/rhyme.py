@@ -2,9 +2,6 @@
 
 Section 4.7's model, data and steps. Each model then writes on from three beginnings;
 what it writes counts if it stands in the rhyme as it is.
-
-Bands, every seed: all three lines are in the rhyme with the mask, none without; without
-it, the mean loss of the last twenty steps is at most a third of that with it.
 """
 
 from statistics import mean
@@ -116,7 +113,7 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check the bands above."""
+    """Check the bands, for every seed."""
     for masked, without in zip(record["rows"][:3], record["rows"][3:], strict=True):
         assert masked["masked"] and masked["in_rhyme"] == 3
         assert not without["masked"] and without["in_rhyme"] == 0

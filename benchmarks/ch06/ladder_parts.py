@@ -2,9 +2,6 @@
 
 Of 32 sets the ladder has seven; the other 25 are trained with seed 0, and with all
 seeds those that the page compares with a rung.
-
-Bands: without its encoder the whole model's loss is higher for every seed; with seed 0
-no set of parts has a lower loss than the whole model.
 """
 
 from itertools import combinations
@@ -57,7 +54,7 @@ def run() -> dict[str, Any]:
 
 
 def bands(record: dict[str, Any]) -> None:
-    """Check the bands above, and what the page says of its 32 models, with seed 0."""
+    """Check the bands, and what the page says of its 32 models, with seed 0."""
     assert (record["config"], record["training"]) == (LADDER, LADDER_TRAINING)
     runs = by_parts(read("ladder"), record)
     assert len(runs) == 2 ** len(LADDER_PARTS)

@@ -3,9 +3,6 @@
 Four post-norm layers copy, as in ``warmup``. Before the rate of 0.01 come 300 steps of
 practically no size, which fill Adam's means and leave the model where it is (after
 Adam-2k of Liu et al., ICLR 2020), or forty steps at a tenth of the rate.
-
-Bands, on the mean loss of the last twenty of 120 steps: above 2.05 after the former,
-below 1.95 after the latter, for every seed.
 """
 
 from statistics import mean

@@ -3,15 +3,6 @@
 The copy task, one thing changed at a time: the page's model of one layer, and one of
 four, with smaller batches and more steps (those of ``copy_depth``). Then the published
 setting, whose 200 steps copy nothing, with a warm-up of 40 steps to several rates.
-
-Bands, for every seed, of 1000 sequences of the first fresh set:
-
-- one layer: as it is, with one head, without a network, and with the whole recipe of
-  chapter 07, at least 990; without positions at most 10; without the causal mask at
-  most 200.
-- four layers: as it is at least 950; without the residual at most 100, without norms at
-  most 500.
-- the published setting: at most 20, whatever the rate.
 """
 
 import math

@@ -1,9 +1,6 @@
 """Chapter 08: four layers without positions, without the causal mask, with one head.
 
 The parts that ``ablations`` took from one layer alone, taken from its four.
-
-Bands, from what one layer did, of 1000 sequences: without positions at most 10, without
-the causal mask at most 200, with one head at least 950.
 """
 
 from typing import Any

@@ -76,17 +76,15 @@ def _(draw):
     return arguments(draw, [b], *sizes)
 
 
-@additive_scores.each("""
+additive_scores.each("""
 square matrices, as many queries as keys: nothing is exchanged -> [2], 3, 3, 4, 4, 4
 two batch axes -> [2, 5], 3, 4
 one source and one query -> [1], 1, 5
 a quarter of a million pairs: no loops -> [4], 256, 256, 2, 3, 4
-""")
-@additive_scores.each(
+""")(arguments)
+additive_scores.each(
     "gradients reach queries, keys, W_q, W_k and w -> [2], 3, 5", gradients=True
-)
-def _(draw, batch, *sizes):
-    return arguments(draw, batch, *sizes)
+)(arguments)
 
 
 # ---- masked weights --------------------------------------------------------

@@ -180,32 +180,18 @@ def likely(draw, shares, totals, dtype=torch.float32):
     return torch.tensor(totals, dtype=dtype), table[:, order] + shift, end
 
 
-@beam_step.case("the example: one of the two likeliest has ended")
-def _(draw):
-    rows = [[0.45, 0.4, 0.1, 0.05], [0.2, 0.15, 0.05, 0.6]]
-    return likely(draw, rows, [-1.0, -1.3])
-
-
-@beam_step.case("what has ended is less likely than the two best")
-def _(draw):
-    rows = [[0.35, 0.5, 0.1, 0.05], [0.2, 0.19, 0.6, 0.01]]
-    return likely(draw, rows, [-1.0, -1.2])
-
-
-@beam_step.case("both survivors have the same parent, the second one")
-def _(draw):
-    rows = [[0.1, 0.3, 0.35, 0.25], [0.1, 0.5, 0.35, 0.05]]
-    return likely(draw, rows, [-3.0, -1.0])
-
-
-@beam_step.each("""
+beam_step.each("""
+the example: one of the two likeliest has ended ->
+        [[0.45, 0.4, 0.1, 0.05], [0.2, 0.15, 0.05, 0.6]], [-1.0, -1.3]
+what has ended is less likely than the two best ->
+        [[0.35, 0.5, 0.1, 0.05], [0.2, 0.19, 0.6, 0.01]], [-1.0, -1.2]
+both survivors have the same parent, the second one ->
+        [[0.1, 0.3, 0.35, 0.25], [0.1, 0.5, 0.35, 0.05]], [-3.0, -1.0]
 a beam of one, and the end is its best -> [[0.5, 0.2, 0.3]], [-1.0]
 one parent owns the six best -> [[0.25, 0.2, 0.18, 0.14, 0.1, 0.08, 0.05], [0.1, 0.3,
         0.2, 0.15, 0.12, 0.08, 0.05], [0.3, 0.1, 0.25, 0.1, 0.08, 0.12, 0.05]],
         [-1.0, -5.0, -6.0]
-""")
-def _(draw, rows, totals):
-    return likely(draw, rows, totals)
+""")(likely)
 
 
 @beam_step.each("""
@@ -292,22 +278,10 @@ def _(draw):
     return [[*"low"], [*"lower"], [*"newest"]], [5, 2, 6]
 
 
-@bpe_step.case("a pair that stands in a word twice counts twice")
-def _(draw):
-    a, b, c, d = draw.shuffled("pqrstu")[:4]
-    return [[a, b, a, b], [c, d]], [2, 3]
-
-
 @bpe_step.case("the commonest word decides, not the most words")
 def _(draw):
     a, b, c, d = draw.shuffled("pqrstu")[:4]
     return [[a, b, d], [d, a, b], [d, c, c, d]], [2, 1, draw.integer(5, 9)]
-
-
-@bpe_step.case("three in a row: the first two are joined")
-def _(draw):
-    a, b = draw.shuffled("pqrstu")[:2]
-    return [[b, a, a, a], [a, a, a, a, b], [b, a]], [4, 3, 1]
 
 
 @bpe_step.case("pieces of several letters, twice in a word, and turned round")
@@ -317,6 +291,11 @@ def _(draw):
 
 
 @bpe_step.each("""
+a pair that stands in a word twice counts twice ->
+        [["a", "b", "a", "b"], ["c", "d"]], [2, 3]
+three in a row: the first two are joined ->
+        [["b", "a", "a", "a"], ["a", "a", "a", "a", "b"], ["b", "a"]], [4, 3, 1]
+words of one piece -> [["a"], ["b", "c"], ["a", "b", "c"], ["c"]], [9, 1, 1, 9]
 what overlaps counts: a a in aaa -> [["a", "a", "a"], ["b", "c"]], [2, 3]
 longer pieces end and begin as the pair does -> [["ca", "b"], ["a", "b"], ["a", "bd"]],
         [1, 5, 1]
@@ -334,12 +313,6 @@ def _(draw):
     a, b, c, d, e, f = sorted(draw.shuffled("pqrstuvw")[:6])
     pairs = [[c, d], [a, b], [e, f]]  # in the middle, whichever way they are sorted
     return [*pairs, [f, e]], [3, 3, 3, draw.integer(1, 2)]
-
-
-@bpe_step.case("words of one piece")
-def _(draw):
-    a, b, c = draw.shuffled("pqrstu")[:3]
-    return [[a], [b, c], [a, b, c], [c]], [9, 1, 1, 9]
 
 
 # ---- the best one, and may we stop? --------------------------------------------
@@ -419,7 +392,7 @@ def _(draw):
     return [(-1.2 - little, 2), (-1.4, 3)], [-1.9], 3, 10, 0.6
 
 
-@best_and_stop.each("""
+best_and_stop.each("""
 a long one is the best, and the living can't win -> [3, 9, 5], 1, 1.0, -0.03, 3
 a long one is the best, and a living one may win -> [8, 4], 0, 1.0, 0.1, 3
 a short one is the best, and a living one may just win -> [2, 7, 6], 0, 0.6, 0.02, 4
@@ -428,9 +401,7 @@ more are finished than alive, and one may win -> [4, 6, 9, 5], 2, 0.8, 0.05, 3
 without a penalty -> [5, 3], 1, 0.0, -0.1, 3
 a strong penalty -> [4, 12], 1, 2.0, 0.1, 3
 one that ended at once, and one that may win -> [1], 0, 0.7, 0.05, 3
-""")
-def _(draw, lengths, likeliest, alpha, margin, living):
-    return nearly(draw, lengths, likeliest, alpha, margin, living)
+""")(nearly)
 
 
 @best_and_stop.case("the longest is the best, and has the lowest log-probability")
@@ -501,22 +472,14 @@ return 100 * -> return 1.0 *  # the result is a share; 100 times that is asked
 """)
 
 
-@corpus_bleu.case("the example: a parrot")
-def _(draw):
-    a, b, c, d = draw.shuffled(range(1, 5))
-    return [[a, a, a, b]], [[a, b, c, d]]
-
-
-@corpus_bleu.case("an output that is too long")
-def _(draw):
-    a, b, c, d = draw.shuffled(range(1, 5))
-    return [[a, b, c, d, a, c]], [[a, b, c, d]]
-
-
-@corpus_bleu.case("the right words, turned round: no pair is right")
-def _(draw):
-    a, b, c, d = draw.shuffled(range(1, 5))
-    return [[d, c, b, a]], [[a, b, c, d]]
+@corpus_bleu.each("""
+the example: a parrot -> "aaab"
+an output that is too long -> "abcdac"
+the right words, turned round: no pair is right -> "dcba"
+""")
+def _(draw, output):
+    words = dict(zip("abcd", draw.shuffled(range(1, 5)), strict=True))
+    return [[words[letter] for letter in output]], [[*words.values()]]
 
 
 @corpus_bleu.case("one too short and one too long: all lengths together")

@@ -9,50 +9,23 @@ import torch
 from annotated.batches import date_pairs
 from annotated.chapters.ch01 import drawings as ch01
 from annotated.chapters.ch01.dates import date_reader, date_symbols
-from annotated.recurrent_attention import AdditiveAttention
+from tests.defined import defined
 
 PAIRS = [("7 Mar 2024", "2024-03-07"), ("on May 8, 1950", "1950-05-08")]
 SYMBOLS = date_symbols(PAIRS)
-
-
-def attend(query, keys, values, W_q, W_k, w):
-    weights = (torch.tanh(W_q @ query + keys @ W_k.T) @ w).softmax(dim=0)
-    return weights @ values, weights
-
-
-def decoder_step(state, last, states, scorer, gru, head):
-    context, weights = attend(state, states, states, *scorer)
-    state = gru(torch.cat([last, context]), state)
-    return head(torch.cat([state, context])), state, weights
-
-
-def gru_step(x, state, W_x, W_state, b_x, b_state):
-    x_reset, x_update, x_new = (W_x @ x + b_x).chunk(3)
-    s_reset, s_update, s_new = (W_state @ state + b_state).chunk(3)
-    z = torch.sigmoid(x_update + s_update)
-    candidate = torch.tanh(x_new + torch.sigmoid(x_reset + s_reset) * s_new)
-    return z * state + (1 - z) * candidate
-
-
-class NoTanh(AdditiveAttention):
-    def score(self, query, prepared, previous=None):
-        sums = self.query_map(query)[:, :, None, :] + prepared[:, None, :, :]
-        return self.direction(sums).squeeze(-1)
+PAGE = "01_seq2seq_attention"
 
 
 def test_an_attention_without_its_tanh_is_refused(capsys):
-    ch01.check_attend(attend)
+    ch01.check_attend(defined(PAGE, "attend"))
     assert capsys.readouterr().out.count("✓") == 1
-
-    def no_tanh(query, keys, values, W_q, W_k, w):
-        weights = ((W_q @ query + keys @ W_k.T) @ w).softmax(dim=0)
-        return weights @ values, weights
-
+    no_tanh = defined(PAGE, "attend", mistake=("torch.tanh", ""))
     with pytest.raises(AssertionError, match="attend, without padding"):
         ch01.check_attend(no_tanh)
 
 
 def test_a_step_that_asks_with_its_new_state_is_refused(capsys):
+    decoder_step, attend = defined(PAGE, "decoder_step", "attend")
     ch01.check_decoder(decoder_step, PAIRS, SYMBOLS)
     assert capsys.readouterr().out.count("✓") == 1
 
@@ -66,12 +39,14 @@ def test_a_step_that_asks_with_its_new_state_is_refused(capsys):
 
 
 def test_a_gru_whose_gate_is_upside_down_is_refused(capsys):
-    ch01.check_gru(gru_step)
+    page = "01b_other_scores"
+    ch01.check_gru(defined(page, "gru_step"))
     assert capsys.readouterr().out.count("✓") == 1
-
-    def upside_down(x, state, *weights):
-        return state + x.sum() - gru_step(x, state, *weights)
-
+    upside_down = defined(
+        "01b_other_scores",
+        "gru_step",
+        mistake=("z * state + (1 - z)", "(1 - z) * state + z"),
+    )
     with pytest.raises(AssertionError, match="gru_step"):
         ch01.check_gru(upside_down)
 
@@ -101,7 +76,9 @@ def test_days_of_the_test_must_not_be_trained_on(capsys):
 
 
 def test_equal_rows_are_told_from_others(capsys):
-    ch01.check_rows(date_reader(NoTanh, *SYMBOLS), "7 May 1950", SYMBOLS)
+    ch01.check_rows(
+        date_reader(defined(PAGE, "NoTanh"), *SYMBOLS), "7 May 1950", SYMBOLS
+    )
     assert capsys.readouterr().out.count("✓") == 2
     reader = date_reader("additive", *SYMBOLS)
     reader.decoder.attention.direction.weight.data *= 100

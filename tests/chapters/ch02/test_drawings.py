@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from annotated.chapters.ch02 import drawings as ch02
 from annotated.chapters.ch02 import pronouns
+from tests.defined import defined
 
 X = torch.tensor([[2.0, 0, 0, -1], [0, 2, 0, 1], [0.5, 0.5, 1, 0], [1.5, -0.5, 1, 0]])
 PARTS = {
@@ -16,10 +17,6 @@ PARTS = {
     "place": ["street", "bridge", "river", "path"],
     "reason": ["tired", "wide", "hungry", "muddy"],
 }
-
-
-def self_attention(x):
-    return (x @ x.mT).softmax(dim=-1) @ x
 
 
 def checks(explorer):
@@ -86,11 +83,11 @@ def test_a_taste_likes_the_films_on_its_side():
     ("check", "wrong"),
     [
         (ch02.check_loops, lambda x: (x @ x.mT).softmax(dim=-2) @ x),
-        (ch02.check_set, lambda x: self_attention(x).cumsum(dim=0)),
+        (ch02.check_set, lambda x: x.softmax(dim=-1).cumsum(dim=0)),
     ],
 )
 def test_another_function_is_refused(check, wrong, capsys):
-    check(self_attention, X)
+    check(defined("02_self_attention", "self_attention"), X)
     assert "✓" in capsys.readouterr().out
     with pytest.raises(AssertionError):
         check(wrong, X)

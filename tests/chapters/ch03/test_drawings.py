@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated.chapters.ch03 import drawings as ch03
 from annotated.recipes.several_heads import ALPHABET, SIDE, Giving, MissingLetter
+from tests.defined import defined
 from tests.shown import soup
 
 
@@ -18,14 +19,7 @@ def text_of(html) -> str:
     return soup(html).get_text(" ")
 
 
-def split(x, heads):
-    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
-
-
-def multi_head(x, memory, W_q, W_k, W_v, W_o, heads):
-    maps = (x, W_q), (memory, W_k), (memory, W_v)
-    answers, _ = scaled_dot_product_attention(*(split(y @ W.T, heads) for y, W in maps))
-    return answers.transpose(1, 2).flatten(2) @ W_o.T
+split, multi_head = defined("03_multi_head_attention", "split", "multi_head")
 
 
 def straight(x, memory, W_q, W_k, W_v, W_o, heads):
@@ -202,14 +196,8 @@ def test_lengths_repeated_the_wrong_way_put_weight_on_padding():
         ch03.on_padding(lengths, {"repeat": right})
 
 
-def sorted_weights(heads, divisor):
-    torch.manual_seed(0)
-    q, key = torch.randn(200, 1, 512 // heads), torch.randn(200, 32, 512 // heads)
-    weights = (q @ key.mT / divisor**0.5).softmax(dim=-1)
-    return weights[:, 0].sort(descending=True).values.mean(dim=0)
-
-
 def test_weights_that_do_not_get_flatter_are_refused():
+    sorted_weights = defined("03b_layouts", "sorted_weights")
     ch03.check_temperature(sorted_weights)
     with pytest.raises(AssertionError):
         ch03.check_temperature(

@@ -6,33 +6,22 @@ import pytest
 import torch
 
 from annotated.chapters.ch05 import drawings as ch05
-from annotated.positions import frequencies, rotary_embedding, sinusoidal_encoding
+from annotated.positions import rotary_embedding, sinusoidal_encoding
+from tests.defined import defined
+
+PAGE = "05_positional_encoding"
 
 
 def test_a_table_of_cosines_and_sines_is_refused(capsys):
-    ch05.check_table(lambda length, d: _exact(length, d))
+    table_by_hand = defined(PAGE, "table_by_hand")
+    ch05.check_table(table_by_hand)
     assert capsys.readouterr().out.count("✓") == 3
     with pytest.raises(AssertionError, match="the loops = powers"):
-        ch05.check_table(lambda length, d: _exact(length, d).roll(1, dims=1))
-
-
-def _exact(length, d):
-    angles = torch.arange(length).double()[:, None] * frequencies(d)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
-
-
-def turn(pair, position, speed=0.5):
-    a, b = pair
-    cos, sin = math.cos(position * speed), math.sin(position * speed)
-    return torch.stack([a * cos - b * sin, a * sin + b * cos])
-
-
-def half_split(x, start=0):
-    pairs = torch.arange(x.shape[-1]).view(2, -1).T.flatten()
-    return rotary_embedding(x[..., pairs], start)[..., pairs.argsort()]
+        ch05.check_table(lambda *given: table_by_hand(*given).roll(1, dims=1))
 
 
 def test_a_turn_to_the_other_side_is_refused(capsys):
+    turn, half_split = defined(PAGE, "turn", "rotary_half_split")
     ch05.check_rotary(turn)
     assert capsys.readouterr().out.count("✓") == 7
     with pytest.raises(AssertionError, match="turn, pair by pair"):
@@ -69,9 +58,7 @@ def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():
 
 
 def test_a_factor_that_multiplies_is_refused():
-    def turned_by(base, factor, tokens):
-        return frequencies(128, base) / factor * tokens
-
+    turned_by = defined(PAGE, "turned_by")
     ch05.check_longer(turned_by)
     with pytest.raises(AssertionError):
         ch05.check_longer(lambda base, factor, n: turned_by(base, 1 / factor, n))
@@ -99,9 +86,7 @@ def test_a_decoder_that_ignores_start_is_refused():
 
 
 def test_squeezed_positions_that_are_stretched_are_refused():
-    def squeezed(factor):
-        return lambda x, start=0: ch05.as_complex(x, start, factor)
-
+    squeezed = defined("05c_relative_positions", "squeezed")
     ch05.check_squeezed(squeezed)
     with pytest.raises(AssertionError, match="a quarter"):
         ch05.check_squeezed(lambda factor: squeezed(1 / factor))

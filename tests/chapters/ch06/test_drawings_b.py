@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from annotated.chapters.ch06 import drawings_b as ch06b
+from tests.defined import defined
 
 
 def slopes(fades=0.35):
@@ -23,10 +24,6 @@ def slopes(fades=0.35):
     return made
 
 
-def nearly(x, eps=1e-6):
-    return (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps)
-
-
 def test_gradients_that_do_not_fade_are_not_what_the_page_says():
     ch06b.by_depth(slopes())
     with pytest.raises(AssertionError):
@@ -34,6 +31,7 @@ def test_gradients_that_do_not_fade_are_not_what_the_page_says():
 
 
 def test_a_norm_that_is_right_is_not_nearly_right():
+    nearly = defined("06b_norm_order", "nearly")
     ch06b.nearly_table(nearly)
     with pytest.raises(AssertionError):
         ch06b.nearly_table(lambda x: nn.functional.layer_norm(x, x.shape[-1:]))

@@ -6,18 +6,12 @@ from torch.nn import functional as F
 
 from annotated.chapters.ch06 import drawings_c as ch06c
 from annotated.transformer import TransformerConfig
+from tests.defined import defined
 from tests.shown import cells
 
 
-def rms_norm(x, gain, eps=1e-6):
-    return gain * x / (x.square().mean(dim=-1, keepdim=True) + eps).sqrt()
-
-
-def swiglu(x, W_gate, W_inner, W_outer):
-    return (F.silu(x @ W_gate.T) * (x @ W_inner.T)) @ W_outer.T
-
-
 def test_what_has_changed_since_is_compared_with_pytorch(capsys):
+    rms_norm, swiglu = defined("06c_inside_a_transformer", "rms_norm", "swiglu")
     ch06c.check_today(rms_norm, swiglu)
     assert capsys.readouterr().out.count("✓") == 3
     with pytest.raises(AssertionError, match="equals PyTorch's RMSNorm"):

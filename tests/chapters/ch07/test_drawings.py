@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from annotated.chapters.ch07 import drawings as ch07
+from tests.defined import defined
 
 
 def test_batches_by_tokens_hold_all_and_no_rectangle_is_too_large():
@@ -60,20 +61,6 @@ def test_the_loss_is_0_at_the_target(spread):
     assert ch07.loss_at(0.5, 5, 0.1, spread) > 0.1
 
 
-def smoothing_loss(logits, wanted, real):
-    divergence = torch.xlogy(wanted, wanted) - wanted * logits.log_softmax(dim=-1)
-    return divergence.sum() / real.sum()
-
-
-def clip(gradients, most):
-    norm = torch.cat([g.flatten() for g in gradients]).norm()
-    return [g * min(1.0, most / (norm + 1e-6)) for g in gradients]
-
-
-def noam(n, d, w, f=1.0):
-    return f * d**-0.5 * min(n * w**-1.5, n**-0.5)
-
-
 def schedule(rate):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     ch07.check_schedule(rate, optimizer)
@@ -84,21 +71,21 @@ def schedule(rate):
     [
         (
             ch07.check_smoothing,
-            smoothing_loss,
+            "smoothing_loss",
             lambda x, wanted, real: F.cross_entropy(x, wanted),
         ),
         (
             ch07.check_clipping,
-            clip,
-            lambda gradients, most: [clip([g], most)[0] for g in gradients],
+            "clip_by_hand",
+            lambda gradients, most: [g.clamp(-most, most) for g in gradients],
         ),
-        (schedule, noam, lambda n, d, w, f=1.0: f * d**-0.5 * n**-0.5),
+        (schedule, "noam_rate", lambda n, d, w, f=1.0: f * d**-0.5 * n**-0.5),
     ],
 )
 def test_a_proof_passes_the_right_function_and_refuses_a_wrong_one(
     proof, right, wrong, capsys
 ):
-    proof(right)
+    proof(defined("07_training", right))
     assert "✓" in capsys.readouterr().out
     with pytest.raises(AssertionError):
         proof(wrong)

@@ -3,23 +3,16 @@
 import pytest
 
 from annotated.chapters.ch07 import drawings_b as ch07b
-
-
-def adam(gradients, betas=(0.9, 0.98), eps=1e-9, correct=True):
-    m = u = 0.0
-    for n, g in enumerate(gradients, start=1):
-        m = betas[0] * m + (1 - betas[0]) * g
-        u = betas[1] * u + (1 - betas[1]) * g**2
-        part = [1 - beta**n if correct else 1.0 for beta in betas]
-        yield m / part[0] / ((u / part[1]) ** 0.5 + eps)
+from tests.defined import defined
 
 
 @pytest.mark.parametrize("proof", [ch07b.check_adam, ch07b.check_memory])
 def test_adam_passes_and_adam_without_its_correction_does_not(proof, capsys):
-    proof(adam)
+    proof(defined("07b_adam", "adam_moves"))
     assert "✓" in capsys.readouterr().out
+    correction = "m / (1 - betas[0] ** n)", "m"
     with pytest.raises(AssertionError):
-        ch07b.check_adam(lambda *given: adam(*given, correct=False))
+        ch07b.check_adam(defined("07b_adam", "adam_moves", mistake=correction))
 
 
 def test_weights_in_a_running_mean_come_from_its_steps():

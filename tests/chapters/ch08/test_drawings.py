@@ -10,6 +10,7 @@ from annotated.chapters.ch08 import drawings as ch08
 from annotated.page.notebook import recorded
 from annotated.recipes.copy_task import COPY, SeesAhead, copy_batches
 from annotated.transformer import Transformer, TransformerConfig
+from tests.defined import defined
 
 CONFIG = TransformerConfig(11, 11, **COPY)
 
@@ -52,12 +53,7 @@ def test_orders_are_held_to_what_ran_without_positions(capsys):
     assert "allows 1.79 nats" in capsys.readouterr().out
 
 
-def generate(model, source, most, start=1, end=None):
-    written = [start]
-    while len(written) <= most and end not in written[1:]:
-        logits = model(source, torch.tensor([written]))[0, -1]
-        written.append(logits.argmax().item())
-    return written[1:]
+generate, _ = defined("08_copy_task", "generate", "START")
 
 
 def test_a_loop_that_writes_something_else_is_refused(model, capsys):

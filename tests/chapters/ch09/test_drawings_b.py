@@ -9,41 +9,11 @@ import torch
 from annotated.chapters.ch09 import drawings_b as ch09b
 from annotated.recipes.translation import spelling_task, translation_model
 from annotated.search import STOPS, Hypothesis, beam_search
+from tests.defined import defined
 from tests.shown import cells
 
-AFTER = {
-    "start": {"at": 0.45, "suddenly": 0.35, "all": 0.20},
-    "at": {"once": 0.54, "first": 0.46},
-    "suddenly": {"end": 0.90, "at": 0.10},
-    "all": {"at": 1.0},
-    "once": {"end": 1.0},
-    "first": {"end": 1.0},
-}
-
-
-def sentences(words=("start",), chance=1.0):
-    if words[-1] == "end":
-        return {words[1:]: chance}
-    found = {}
-    for word, p in AFTER[words[-1]].items():
-        found |= sentences((*words, word), chance * p)
-    return found
-
-
-def by_hand(after, k, most, kept=2, inner=lambda best: best):
-    """The notebook's search; ``kept`` and ``inner`` break it."""
-    ids, total, finished = torch.tensor([[1]]), torch.zeros(1), []
-    for length in range(1, most + 1):
-        logs = total[:, None] + after(ids)
-        best, places = logs.flatten().topk(min(kept * k, logs.numel()))
-        parents, symbols = places // logs.shape[1], places % logs.shape[1]
-        ids = torch.cat([ids[inner(parents)], symbols[:, None]], dim=1)
-        ended = symbols == 2
-        over = (ended | (length == most)) & (best > -torch.inf)
-        for i in over[:k].nonzero().flatten().tolist():
-            finished.append((best[i].item(), ids[i, 1:].tolist()))
-        ids, total = ids[~ended][:k], best[~ended][:k]
-    return sorted(finished, reverse=True)
+PAGE = "09b_search"
+sentences, AFTER, by_hand = defined(PAGE, "sentences", "AFTER", "beam")
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +47,14 @@ def test_the_toy_has_seven_sentences_and_greedy_misses_the_best(capsys):
 @pytest.mark.parametrize(
     "broken",
     [
-        {"kept": 1},  # what ends leaves a place empty
-        {"inner": lambda parents: parents * 0},  # beams reordered, their past not
+        ("2 * k", "k"),  # what ends leaves a place empty
+        ("ids[parents]", "ids[0 * parents]"),  # beams reordered, their past not
     ],
 )
 def test_a_broken_search_is_refused(broken, capsys):
     ch09b.check_search(by_hand)
     with pytest.raises(AssertionError):
-        ch09b.check_search(lambda *given: by_hand(*given, **broken))
+        ch09b.check_search(defined(PAGE, "beam", mistake=broken))
     assert "20 random models" in capsys.readouterr().out
 
 
@@ -208,12 +178,8 @@ def test_an_error_is_the_searchs_if_a_right_answer_is_likelier(task):
     assert task.failed(wrong) == pytest.approx(11 / 12)
 
 
-def hopeless(alive, best, alpha, most):
-    return best >= alive / most**alpha
-
-
 def test_a_rule_that_stops_too_late_or_too_early_is_refused(task, capsys):
-    ch09b.check_bound(task, hopeless, count=6)
+    ch09b.check_bound(task, defined(PAGE, "hopeless"), count=6)
     assert capsys.readouterr().out.count("✓") == 3
     for broken in (
         lambda alive, best, alpha, most: best >= alive,  # the penalty is forgotten

@@ -1,43 +1,24 @@
 """ch09/drawings_c.py: its steps are the module's, and faults are refused."""
 
-from collections import Counter
-from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
 from annotated.chapters.ch09 import drawings_c as ch09c
-from annotated.data.bpe import learn_merges, merge, split_words
+from annotated.data.bpe import learn_merges, split_words
+from tests.defined import defined
 from tests.shown import cells, soup
 
 TIMES = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 TEXT = "the cat sat on the mat. the rat that sat on the cat is the rat. " * 20
 
 
-def by_hand(times, merges, weigh=lambda n: n, ties=min):
-    """The notebook's loop; ``weigh`` and ``ties`` break it."""
-    pieces = {word: list(word) for word in times}
-    age, learned = sorted(set("".join(times))), []
-    for _ in range(merges):
-        counts = Counter()
-        for word, n in times.items():
-            for pair in pairwise(pieces[word]):
-                counts[pair] += weigh(n)
-        if not counts:
-            break
-        tied = [p for p in counts if counts[p] == max(counts.values())]
-        best = ties(tied, key=lambda pair: [age.index(p) for p in pair])
-        learned.append(best)
-        age.append("".join(best))
-        pieces = {word: merge(pieces[word], best) for word in pieces}
-    return learned
-
-
 def test_a_loop_with_other_counts_or_ties_is_refused(capsys):
-    ch09c.check_toy(TIMES, by_hand)
-    for broken in ({"weigh": lambda n: 1}, {"ties": max}):
+    page = "09c_subwords"
+    ch09c.check_toy(TIMES, defined(page, "learn"))
+    for mistake in (("+= n", "+= 1"), ("min(tied", "max(tied")):
         with pytest.raises(AssertionError):
-            ch09c.check_toy(TIMES, lambda *given, b=broken: by_hand(*given, **b))
+            ch09c.check_toy(TIMES, defined(page, "learn", mistake=mistake))
     capsys.readouterr()
 
 
