@@ -208,7 +208,7 @@ def test_half_a_character_is_replaced_or_refused():
 
 
 def test_half_a_surrogate_pair_is_no_character():
-    with pytest.raises(ValueError, match="half of a surrogate pair, .*, at 1"):
+    with pytest.raises(ValueError, match="got half of a surrogate pair"):
         gpt2_tokenizer().encode("a\ud83d")
 
 
