@@ -293,6 +293,21 @@ def test_it_finds_no_file_of_the_course_the_book_or_its_owner(confined, tmp_path
     assert not found(confined, "__import__('os').access('/usr', 2)")
 
 
+def test_no_file_beside_the_code_that_calls_it_holds_a_right_answer(confined):
+    rights = {exercise_named(answer.exercise).right.__name__ for answer in ANSWERS}
+    read = (
+        "''.join(p.read_text() for p in __import__('pathlib').Path("
+        "__import__('annotated').__file__).parents[1].rglob('*.py'))"
+    )
+
+    def stands(names):
+        pattern = rf"(?m)^def ({'|'.join(names)})\b"
+        return found(confined, f"__import__('re').search({pattern!r}, {read})")
+
+    assert not stands(rights)
+    assert stands(["call"])  # the search finds what is there
+
+
 ASKING = {
     "plainly": "from annotated.attention import masked_softmax as found",
     "by name": "from pkgutil import resolve_name\n"

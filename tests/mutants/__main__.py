@@ -72,6 +72,9 @@ def main() -> int:
 
     table = [fault for module in modules() for fault in faults(module)]
     if given.names:
+        for name in given.names:
+            if not any(fault.name.startswith(name) for fault in table):
+                parser.error(f"no fault has a name that begins with {name!r}")
         table = [fault for fault in table if fault.name.startswith(tuple(given.names))]
     elif not given.all:
         table = changed(base()) if base() else []

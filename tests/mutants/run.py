@@ -86,10 +86,12 @@ def modules() -> list[str]:
 
 
 def files_of_tests(module: str, root: Path = ROOT) -> list[Path]:
-    """Return the files whose tests should find the faults of a module."""
-    folder, _, name = module.rpartition("/")
-    names = table(module, root).get("TESTS", (name,))
-    return [root / "tests" / folder / f"test_{name}.py" for name in names]
+    """Return the files whose tests should find the faults of a module.
+
+    Those of the same name, or what its table names as ``TESTS``, from ``tests`` on.
+    """
+    paths = map(Path, table(module, root).get("TESTS", (module,)))
+    return [root / "tests" / path.parent / f"test_{path.name}.py" for path in paths]
 
 
 # ---- the text ----------------------------------------------------------------

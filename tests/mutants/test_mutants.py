@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.mutants.run import ROOT, faults, modules
+from tests.mutants.run import ROOT, faults, files_of_tests, modules
 
 MODULE = '''\
 LIMIT = 3
@@ -222,6 +222,7 @@ def test_every_public_function_and_class_has_faults(module):
 
 
 @pytest.mark.parametrize("module", modules())
-def test_no_two_faults_have_the_same_name(module):
+def test_no_two_faults_have_the_same_name_and_their_tests_exist(module):
+    assert all(file.is_file() for file in files_of_tests(module))
     names = [fault.name for fault in faults(module)]
     assert len(names) == len(set(names))

@@ -1,6 +1,6 @@
 """Faults of annotated/page/packed.py: (text, what replaces it, what is wrong then)."""
 
-TESTS = ("ch09", "ch10", "ch15")
+TESTS = ("chapters/ch09/drawings", "chapters/ch10/drawings", "chapters/ch15/drawings")
 
 # fmt: off
 FAULTS = {
