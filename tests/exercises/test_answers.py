@@ -1,9 +1,7 @@
 """Right answers pass, in any style; wrong ones are rejected with the hint they need."""
 
 import importlib
-import signal
 from collections import Counter
-from contextlib import contextmanager
 from functools import cache, partial
 from unittest.mock import patch
 
@@ -14,6 +12,7 @@ from torch import Tensor
 
 from annotated.checks import close, exercise_named, replaced, try_case
 from annotated.checks.calling import NOT_DONE, call, copied, mapped
+from grading.collect import limited
 from tests.exercises.answers import answers
 from tests.sample import in_turn
 from tools.exercises import exercises, read_exercises, solution, sources
@@ -56,22 +55,8 @@ def written(answer):
     return function_of(answer.exercise, changed)
 
 
-@contextmanager
-def limited():
-    def stop(*_):
-        raise TimeoutError(f"it takes longer than {SECONDS} CPU seconds")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def problem(case, answer):
-    with limited():
+    with limited(SECONDS):
         hint = try_case(case, answer)
     return hint and f"{case.line}: {hint}"
 

@@ -11,7 +11,6 @@ from itertools import pairwise, product
 
 import pytest
 import torch
-from bs4 import BeautifulSoup
 
 from annotated.chapters.ch04 import drawings as ch04
 from annotated.chapters.ch15 import drawings_b as ch15b
@@ -49,11 +48,6 @@ def alone(browser):
     yield show
     for shown in opened.values():
         shown.page.close()
-
-
-def data_of(explorer) -> dict:
-    soup = BeautifulSoup(explorer.text, "html.parser")
-    return json.loads(soup.select_one(".annotated-explorer-data").text)
 
 
 # ---- buttons that walk ---------------------------------------------------------

@@ -3,7 +3,7 @@
 # fmt: off
 FAULTS = {
     "static": [
-        ('.joinpath("static", name)', '.joinpath("static", "explorer.js")', "file"),
+        (".joinpath(folder, name)", '.joinpath(folder, "explorer.js")', "file"),
     ],
     "Html._repr_html_": [
         ("return self.text", "return repr(self.text)", "the text as Python has it"),
