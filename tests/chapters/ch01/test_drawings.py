@@ -1,8 +1,5 @@
 """ch01/drawings.py: what its proofs refuse, and what its figures compute."""
 
-import json
-import re
-
 import pytest
 import torch
 
@@ -97,15 +94,3 @@ def test_a_loss_that_counts_padding_is_refused(capsys, monkeypatch):
     monkeypatch.setattr(ch01, "teacher_forcing_loss", over_all)
     with pytest.raises(AssertionError, match="teacher_forcing_loss"):
         ch01.check_loss()
-
-
-def test_a_date_with_slashes_is_checked_against_the_one_with_points():
-    symbols = date_symbols([*PAIRS, ("16.07.2024", "2024-07-16")])
-    reader = date_reader("additive", *symbols)
-    html = ch01.date_explorer(reader, {}, symbols, ["16.07.2024"]).text
-    (text,) = re.findall(r'explorer-checks">(.*?)</script>', html, re.DOTALL)
-    points, *slashes = json.loads(text)
-    assert [check["state"]["date"] for check in slashes] == ["07/16/2024", "16/07/2024"]
-    for check in slashes:
-        assert check["values"]["output"] == points["values"]["output"]
-        assert len(check["values"]["alignment"]) == len("16.07.2024")

@@ -43,11 +43,6 @@ def test_positions_are_as_alike_as_their_dot_product_says():
     away = torch.tensor([0, 3, 49])
     found = ch05.similarity(away, 12, 100.0)
     torch.testing.assert_close(found, rows[away] @ rows[0] / 6, atol=1e-6, rtol=0)
-    state = ch05.likeness(10, 4, 12)
-    assert state["twin"] == max(state["alike"][:5] + state["alike"][20:])
-    assert state["twin"] == state["alike"][31]
-    state = ch05.likeness(10_000, 16, 24)  # here the next ones are the most alike
-    assert state["twin"] == max(state["alike"][:17] + state["alike"][32:])
 
 
 def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():

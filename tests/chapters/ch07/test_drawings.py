@@ -54,13 +54,6 @@ def test_a_run_is_on_the_line_if_it_knows_no_more_than_frequencies():
     assert ch07.on_line(rows) == 2
 
 
-@pytest.mark.parametrize("spread", ["others", "all"])
-def test_the_loss_is_0_at_the_target(spread):
-    own = 0.9 + (0.1 / 5 if spread == "all" else 0)
-    assert ch07.loss_at(own, 5, 0.1, spread) == pytest.approx(0, abs=1e-6)
-    assert ch07.loss_at(0.5, 5, 0.1, spread) > 0.1
-
-
 def schedule(rate):
     optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
     ch07.check_schedule(rate, optimizer)

@@ -40,13 +40,6 @@ def test_each_merge_is_drawn_with_its_count():
     assert written.count("9 times") == 2 and written.count("7 times") == 2
 
 
-def test_what_the_stepper_has_to_find():
-    found = ch09c.learned_from("aaa", 5, "aaaa b")
-    assert found["merges"] == [["a", "a"], ["▁", "aa"], ["▁aa", "a"]]
-    assert found["pieces"] == 1 and found["word"] == ["▁aa", "aa", "▁", "b"]
-    assert ch09c.learned_from("", 5, "")["pieces"] == 0
-
-
 def tokenizer_of(words, merges):
     from tokenizers import Tokenizer
     from tokenizers.models import BPE
