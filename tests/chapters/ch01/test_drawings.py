@@ -13,14 +13,6 @@ SYMBOLS = date_symbols(PAIRS)
 PAGE = "01_seq2seq_attention"
 
 
-def test_an_attention_without_its_tanh_is_refused(capsys):
-    ch01.check_attend(defined(PAGE, "attend"))
-    assert capsys.readouterr().out.count("✓") == 1
-    no_tanh = defined(PAGE, "attend", mistake=("torch.tanh", ""))
-    with pytest.raises(AssertionError, match="attend, without padding"):
-        ch01.check_attend(no_tanh)
-
-
 def test_a_step_that_asks_with_its_new_state_is_refused(capsys):
     decoder_step, attend = defined(PAGE, "decoder_step", "attend")
     ch01.check_decoder(decoder_step, PAIRS, SYMBOLS)
@@ -33,19 +25,6 @@ def test_a_step_that_asks_with_its_new_state_is_refused(capsys):
 
     with pytest.raises(AssertionError, match="decoder_step, date by date"):
         ch01.check_decoder(asks_late, PAIRS, SYMBOLS)
-
-
-def test_a_gru_whose_gate_is_upside_down_is_refused(capsys):
-    page = "01b_other_scores"
-    ch01.check_gru(defined(page, "gru_step"))
-    assert capsys.readouterr().out.count("✓") == 1
-    upside_down = defined(
-        "01b_other_scores",
-        "gru_step",
-        mistake=("z * state + (1 - z)", "(1 - z) * state + z"),
-    )
-    with pytest.raises(AssertionError, match="gru_step"):
-        ch01.check_gru(upside_down)
 
 
 def test_the_check_of_location_sensitive_attention_changes_no_later_draw(
