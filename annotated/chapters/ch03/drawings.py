@@ -29,9 +29,8 @@ from annotated.page.frames import (
     Slider,
     Text,
     explorer,
-    pack,
+    rounded,
     static,
-    unpack,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
@@ -376,10 +375,8 @@ def walk() -> Html:
 
 def as_sent(model: MissingLetter) -> tuple[dict[str, Any], MissingLetter]:
     """Return the weights of a ``model`` for the browser, and the model it will run."""
-    packed = {name: pack(value) for name, value in model.state_dict().items()}
     sent = copy.deepcopy(model).cpu()
-    sent.load_state_dict({name: unpack(value) for name, value in packed.items()})
-    return packed, sent
+    return rounded(sent), sent
 
 
 @torch.no_grad()

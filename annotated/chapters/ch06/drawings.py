@@ -18,6 +18,7 @@ from annotated.chapters.ch06.ladder import (
 )
 from annotated.chapters.ch06.ladder_records import by_parts
 from annotated.masks import causal_mask, length_mask
+from annotated.metrics import edit_distance
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
@@ -517,16 +518,6 @@ def date_writer(writings: Mapping[str, dict]) -> Html:
     )
 
 
-def edits(one: str, other: str) -> int:
-    """Return the fewest symbols to exchange, add or remove."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
-        above, row = row, [i]
-        for j, b in enumerate(other, start=1):
-            row.append(min(above[j - 1] + (a != b), above[j] + 1, row[-1] + 1))
-    return row[-1]
-
-
 def model_builder(ladder: dict, more: dict) -> Html:
     """Show what a model with some of the parts loses, and what it writes."""
     dates, kept = ladder["examples"], ("loss", "exact", "written")
@@ -541,7 +532,8 @@ def model_builder(ladder: dict, more: dict) -> Html:
     def built(on: list[int], date: str) -> dict[str, Any]:
         model = models["".join(str(int(j in on)) for j in range(5))]
         i = dates.index(date)
-        return {"loss": model["loss"], "edits": edits(answers[i], model["written"][i])}
+        edits = edit_distance(answers[i], model["written"][i])
+        return {"loss": model["loss"], "edits": edits}
 
     start = "12 de set. de 1928"
     tried = (([], start), ([0, 4], dates[3]), ([0, 1, 2, 3, 4], dates[0]))

@@ -344,10 +344,6 @@ def means(labels: Tensor) -> Html:
             Matrix(w, f"mean over {per}", mask=labels != 0, weights=True, **look)
             for per, w in weights_of(labels).items()
         ),
-        # exact: 0.2 = 1 / 5, 0.5 = 1 / 2, 0.125 = 1 / 8
-        alt="Two tables of weights, two rows of four positions; three positions of the "
-        "first row are padding and hatched. Mean over tokens: every real token weighs "
-        "0.2. Mean over sentences: the lone token weighs 0.5, each of the four 0.125.",
         caption="What each token's loss, and so its gradient, is multiplied by.",
     )
 
@@ -383,11 +379,6 @@ def targets(labels: Tensor, wanted: Tensor) -> Html:
     return chain(
         Matrix(one_hot, "one right answer", rows, SYMBOLS, weights=True),
         Matrix(wanted, "smoothed, ε = 0.4", rows, SYMBOLS, weights=True),
-        # exact: 0.6 = 1 - 0.4, 0.13 = 0.4 / 3
-        alt="Two tables of targets for the labels 2, 1 and padding. Left, one 1 in "
-        "each of the first two rows. Right, 0.6 in its place, 0.13 for each of the "
-        "three other symbols, 0 for padding. The row of the padded position is 0 in "
-        "both.",
         caption="Each real row still sums to 1; a padded position has no target.",
     )
 
@@ -524,9 +515,6 @@ def dropped(x: Tensor, training: Tensor, using: Tensor) -> Html:
             torch.stack([x, training, using]), rows=["x", "in training", "at inference"]
         ),
         # exact: 0.25, 0.75 = 1 - 0.25
-        alt=f"Six numbers from 1 to 6. In training, {(training == 0).sum()} of them "
-        "become 0, and the others are a third larger. At inference all stay as they "
-        "are.",
         caption="In training each number is lost with probability 0.25; what survives "
         "is divided by 0.75.",
     )

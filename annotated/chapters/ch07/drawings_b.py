@@ -35,11 +35,6 @@ def running_means() -> Html:
     return chain(
         Matrix(present, "weights in m", rows, **look),
         Matrix(present / present.sum(1, keepdim=True), "÷ (1 − βⁿ)", rows, **look),
-        # exact: 0.1 = 1 - 0.9, 0.09 = 0.9 * 0.1, 0.19 = 1 - 0.9**2
-        # exact: 0.27 = 1 - 0.9**3, 0.34 = 1 - 0.9**4
-        alt="Two triangles of weights, a row for each of four steps. Left, the weights "
-        "in the running mean: 0.1, then 0.09 and 0.1, and so on; rows sum to 0.1, "
-        "0.19, 0.27 and 0.34. Right, each row divided by its sum.",
         caption="The rows on the left sum to 1 − βⁿ, the weight that is present. "
         "Divided by it, they sum to 1.",
     )

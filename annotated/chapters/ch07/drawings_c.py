@@ -66,11 +66,6 @@ def three_targets() -> Html:
     table = torch.cat([*found.values()])
     return chain(
         Matrix(table, rows=[*found], columns=SYMBOLS, weights=True, digits=3),
-        # exact: 0.68 = 1 - 0.4 + 0.4 / 5, 0.08 = 0.4 / 5, 0.6 = 1 - 0.4
-        # exact: 0.1 = 0.4 / 4, 0.133 = 0.4 / 3
-        alt="Three rows of targets for label 2 of five symbols. With ε over v: 0.68 on "
-        "the right one, 0.08 on each other, padding too. With v − 1: 0.6 and 0.1, "
-        "padding too. With v − 2: 0.6 and 0.133, and 0 on padding.",
     )
 
 

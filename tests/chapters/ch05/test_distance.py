@@ -4,13 +4,10 @@ import pytest
 import torch
 
 from annotated.chapters.ch05.distance import (
-    DISTANCE_KINDS,
     ALiBiAttention,
     T5Attention,
-    distance_reader,
     neighbours_named,
     t5_bucket,
-    train_distance,
 )
 from annotated.chapters.ch05.reading import POSITIONS
 
@@ -66,20 +63,6 @@ def test_t5_looks_its_numbers_up():
         assert layer.bias(offset)[head, query, key] == number
 
 
-def test_every_layer_has_its_kind_of_attention():
-    layers = distance_reader("ALiBi").layers
-    assert all(isinstance(layer.attention, ALiBiAttention) for layer in layers)
-
-
-def test_training_follows_its_seed():
-    answers = []
-    for seed in (0, 1):
-        torch.manual_seed(0)
-        train_distance(model := distance_reader("ALiBi"), seed, steps=1)
-        answers.append(model.answer[1].weight.detach())
-    assert not torch.equal(*answers)
-
-
 class Neighbour(torch.nn.Module):
     """Names the symbol before each one, or the one after."""
 
@@ -99,15 +82,3 @@ def test_both_neighbours_are_told_from_others():
     assert before.mean() < 0.3 and either == 1
     before, either = neighbours_named(Neighbour(2), 30)
     assert before.mean() < 0.3 and either < 0.5
-
-
-@pytest.mark.parametrize("kind", DISTANCE_KINDS)
-def test_a_reader_of_each_kind_learns_a_little_and_answers(kind):
-    model = distance_reader(kind)
-    before = [p.clone() for p in model.parameters()]
-    assert train_distance(model, seed=0, steps=2) > 0
-    assert any(
-        not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
-    )
-    right, either = neighbours_named(model, 9, count=4)
-    assert right.shape == (8,) and 0 <= right[:-1].mean() <= either <= 1

@@ -12,14 +12,6 @@ from tests.defined import defined
 PAGE = "05_positional_encoding"
 
 
-def test_a_table_of_cosines_and_sines_is_refused(capsys):
-    table_by_hand = defined(PAGE, "table_by_hand")
-    ch05.check_table(table_by_hand)
-    assert capsys.readouterr().out.count("✓") == 3
-    with pytest.raises(AssertionError, match="the loops = powers"):
-        ch05.check_table(lambda *given: table_by_hand(*given).roll(1, dims=1))
-
-
 def test_a_turn_to_the_other_side_is_refused(capsys):
     turn, half_split = defined(PAGE, "turn", "rotary_half_split")
     ch05.check_rotary(turn)
@@ -43,11 +35,6 @@ def test_positions_are_as_alike_as_their_dot_product_says():
     away = torch.tensor([0, 3, 49])
     found = ch05.similarity(away, 12, 100.0)
     torch.testing.assert_close(found, rows[away] @ rows[0] / 6, atol=1e-6, rtol=0)
-    state = ch05.likeness(10, 4, 12)
-    assert state["twin"] == max(state["alike"][:5] + state["alike"][20:])
-    assert state["twin"] == state["alike"][31]
-    state = ch05.likeness(10_000, 16, 24)  # here the next ones are the most alike
-    assert state["twin"] == max(state["alike"][:17] + state["alike"][32:])
 
 
 def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():
@@ -55,15 +42,6 @@ def test_a_pair_meets_new_angles_if_it_goes_further_and_had_not_been_round():
     now = torch.tensor([9.0, 1.0, 0.6, 0.5, 0.2])
     new = ch05.new_angles(2 * math.pi * turns, 2 * math.pi * now)
     assert new.tolist() == [False, False, True, False, False]
-
-
-def test_a_factor_that_multiplies_is_refused():
-    turned_by = defined(PAGE, "turned_by")
-    ch05.check_longer(turned_by)
-    with pytest.raises(AssertionError):
-        ch05.check_longer(lambda base, factor, n: turned_by(base, 1 / factor, n))
-    with pytest.raises(AssertionError):  # neither base nor factor does anything
-        ch05.check_longer(lambda base, factor, n: turned_by(10_000, 1, n))
 
 
 def test_a_decoder_that_ignores_start_is_refused():
@@ -83,10 +61,3 @@ def test_a_decoder_that_ignores_start_is_refused():
     ch05.check_steps(Model(counts=True), rows, 0)
     with pytest.raises(AssertionError, match="one step at a time"):
         ch05.check_steps(Model(counts=False), rows, 0)
-
-
-def test_squeezed_positions_that_are_stretched_are_refused():
-    squeezed = defined("05c_relative_positions", "squeezed")
-    ch05.check_squeezed(squeezed)
-    with pytest.raises(AssertionError, match="a quarter"):
-        ch05.check_squeezed(lambda factor: squeezed(1 / factor))

@@ -59,11 +59,6 @@ def test_a_train_that_takes_other_steps_is_refused(capsys):
         ch06.check_train(train, adds, replaces)
 
 
-def test_edits_are_the_fewest():
-    assert ch06.edits("March 7", "Marc 9h") == 3
-    assert ch06.edits("", "ab") == 2 and ch06.edits("kitten", "sitting") == 3
-
-
 def test_networks_are_shown_with_the_numbers_that_are_trained():
     rows = ch06.with_sizes(dict.fromkeys("abcdefg", 0))
     assert [size for _, size, _ in rows] == [272, 544, 1072, 2128, 4240, 1040, 2128]

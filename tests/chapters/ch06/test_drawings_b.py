@@ -2,10 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
 
 from annotated.chapters.ch06 import drawings_b as ch06b
-from tests.defined import defined
 
 
 def slopes(fades=0.35):
@@ -28,15 +26,6 @@ def test_gradients_that_do_not_fade_are_not_what_the_page_says():
     ch06b.by_depth(slopes())
     with pytest.raises(AssertionError):
         ch06b.by_depth(slopes(fades=0.0))
-
-
-def test_a_norm_that_is_right_is_not_nearly_right():
-    nearly = defined("06b_norm_order", "nearly")
-    ch06b.nearly_table(nearly)
-    with pytest.raises(AssertionError):
-        ch06b.nearly_table(lambda x: nn.functional.layer_norm(x, x.shape[-1:]))
-    with pytest.raises(AssertionError):
-        ch06b.nearly_table(lambda x: nearly(x) / 2)
 
 
 def test_what_is_let_through_and_what_collapses_is_held_to_the_text():

@@ -22,12 +22,6 @@ def test_what_has_changed_since_is_compared_with_pytorch(capsys):
         )
 
 
-def test_a_network_is_a_convolution_and_masks_decide_who_is_moved(capsys):
-    ch06c.check_network()
-    ch06c.check_masks()
-    assert capsys.readouterr().out.count("✓") == 5
-
-
 def test_multiplications_that_are_not_those_of_the_formulas_are_refused():
     with pytest.raises(AssertionError, match="by hand"):
         ch06c.component_table(lambda t: {"output": 1, "attention": 2})

@@ -47,14 +47,6 @@ def test_each_rung_has_one_part_more_and_trains():
     assert sizes[1:] == sorted(set(sizes))
 
 
-def test_a_rung_is_the_same_at_every_run_and_another_for_another_seed():
-    rungs = [train_rung((), seed, 2) for seed in (3, 3, 4)]
-    losses = [rung.history[-1]["loss"] for rung in rungs]
-    assert losses[0] == losses[1] != losses[2]
-    one, other = (rung.model.source_embedding.weight for rung in rungs[1:])
-    assert (one - other).abs().mean() > 0.05  # two steps move them by a thousandth
-
-
 def test_translations_are_what_greedy_decoding_writes():
     rung = untrained()
     texts = ["14 Jun 2013", "2082. máj. 25."]
@@ -80,10 +72,8 @@ def test_one_text_is_not_translated_letter_by_letter():
         translations(untrained(), "7 mars 2024")
 
 
-def test_what_it_writes_is_text_and_is_scored_against_unseen_dates(monkeypatch):
+def test_what_it_writes_is_scored_against_unseen_dates(monkeypatch):
     rung = untrained()
-    written = translations(rung, ["14 Jun 2013", "2082. máj. 25."])
-    assert len(written) == 2 and all(isinstance(text, str) for text in written)
     loss, exact = rung_scores(rung, count=20)
     assert loss == pytest.approx(3.6, abs=1.0) and exact == 0
     right = [answer for _, answer in ladder_pairs(20, "test", 0)]

@@ -2,11 +2,8 @@
 
 import pytest
 import torch
-from torch import nn
-from torch.nn import functional as F
 
 from annotated.chapters.ch07 import drawings as ch07
-from tests.defined import defined
 
 
 def test_batches_by_tokens_hold_all_and_no_rectangle_is_too_large():
@@ -52,40 +49,3 @@ def test_ends_of_a_sweep_are_sorted_by_norm_shape_and_rate():
 def test_a_run_is_on_the_line_if_it_knows_no_more_than_frequencies():
     rows = [{"losses": [3.0, end]} for end in (2.28, 2.2, 2.1, 1.3)]
     assert ch07.on_line(rows) == 2
-
-
-@pytest.mark.parametrize("spread", ["others", "all"])
-def test_the_loss_is_0_at_the_target(spread):
-    own = 0.9 + (0.1 / 5 if spread == "all" else 0)
-    assert ch07.loss_at(own, 5, 0.1, spread) == pytest.approx(0, abs=1e-6)
-    assert ch07.loss_at(0.5, 5, 0.1, spread) > 0.1
-
-
-def schedule(rate):
-    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
-    ch07.check_schedule(rate, optimizer)
-
-
-@pytest.mark.parametrize(
-    ("proof", "right", "wrong"),
-    [
-        (
-            ch07.check_smoothing,
-            "smoothing_loss",
-            lambda x, wanted, real: F.cross_entropy(x, wanted),
-        ),
-        (
-            ch07.check_clipping,
-            "clip_by_hand",
-            lambda gradients, most: [g.clamp(-most, most) for g in gradients],
-        ),
-        (schedule, "noam_rate", lambda n, d, w, f=1.0: f * d**-0.5 * n**-0.5),
-    ],
-)
-def test_a_proof_passes_the_right_function_and_refuses_a_wrong_one(
-    proof, right, wrong, capsys
-):
-    proof(defined("07_training", right))
-    assert "✓" in capsys.readouterr().out
-    with pytest.raises(AssertionError):
-        proof(wrong)

@@ -79,23 +79,6 @@ def test_weights_come_back_to_an_8_bit_step(model):
     assert {"scales", "base64"} == packed["output.weight"].keys()
 
 
-def test_a_copy_goes_by_what_the_decoder_is_given(model):
-    alone = ch08.copied(model, "face", "a", ch08.ALONE)
-    ids = [1, 6, 1, 3, 5]
-    given = [1]
-    for _ in range(4):
-        logits = model(torch.tensor([ids]), torch.tensor([given]))[0, -1]
-        given.append(int(logits.argmax()))
-    assert alone["output"] == ch08.letters(given[1:])
-    assert alone["right"] == sum(a == b for a, b in zip(given, ids, strict=True)) - 1
-    for kind, begun in ((ch08.FORCED, [4, 6, 1, 3]), (ch08.BACKWARDS, [4, 5, 3, 1])):
-        found = ch08.copied(model, "face", "d", kind)
-        logits = model(torch.tensor([ids]), torch.tensor([begun]))[0]
-        assert found["output"] == ch08.letters(logits.argmax(dim=-1).tolist())
-        surest = logits.softmax(dim=-1).amax(dim=-1).min().item()
-        assert found["surest"] == pytest.approx(surest, abs=1e-5)
-
-
 def test_heads_are_held_to_the_staircase():
     maps = torch.zeros(2, 2, 3)
     maps[0, 0, 1] = maps[0, 1, 2] = maps[1, :, 0] = 1

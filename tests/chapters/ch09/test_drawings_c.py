@@ -6,20 +6,10 @@ import pytest
 
 from annotated.chapters.ch09 import drawings_c as ch09c
 from annotated.data.bpe import learn_merges, split_words
-from tests.defined import defined
 from tests.shown import cells, soup
 
 TIMES = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 TEXT = "the cat sat on the mat. the rat that sat on the cat is the rat. " * 20
-
-
-def test_a_loop_with_other_counts_or_ties_is_refused(capsys):
-    page = "09c_subwords"
-    ch09c.check_toy(TIMES, defined(page, "learn"))
-    for mistake in (("+= n", "+= 1"), ("min(tied", "max(tied")):
-        with pytest.raises(AssertionError):
-            ch09c.check_toy(TIMES, defined(page, "learn", mistake=mistake))
-    capsys.readouterr()
 
 
 def test_words_letters_and_pieces_are_counted():
@@ -38,13 +28,6 @@ def test_each_merge_is_drawn_with_its_count():
     drawn = soup(ch09c.steps_drawing(TIMES, learned))
     written = [text.text for text in drawn.select("text")]
     assert written.count("9 times") == 2 and written.count("7 times") == 2
-
-
-def test_what_the_stepper_has_to_find():
-    found = ch09c.learned_from("aaa", 5, "aaaa b")
-    assert found["merges"] == [["a", "a"], ["▁", "aa"], ["▁aa", "a"]]
-    assert found["pieces"] == 1 and found["word"] == ["▁aa", "aa", "▁", "b"]
-    assert ch09c.learned_from("", 5, "")["pieces"] == 0
 
 
 def tokenizer_of(words, merges):
