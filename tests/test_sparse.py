@@ -286,6 +286,13 @@ def test_a_layout_of_16384_positions_asks_about_few_pairs(pattern, most):
     assert layout.lengths == (16_384, 16_384), "keys are as many"
 
 
+def test_a_layout_is_made_where_it_is_used():
+    layout = block_layout(local_pattern(6), C, T, device="meta")
+    for part in (layout.queries, layout.keys, layout.place, layout.allowed):
+        assert part.is_meta
+    assert layout.rows.is_meta and layout.columns.is_meta
+
+
 # ---- attention in blocks: against the dense mask ---------------------------------
 
 
@@ -324,6 +331,7 @@ def test_the_last_queries_of_more_keys(block):
     for pattern, mask in composed().values():
         layout = block_layout(pattern, block, 7, T)
         assert layout.lengths == (7, T)
+        assert layout.queries.shape == (-(-7 // block), block), "no row for nothing"
         expected, _ = scaled_dot_product_attention(*tensors, mask[-7:])
         assert_same(block_sparse_attention(*tensors, layout), expected, tensors)
 
@@ -503,16 +511,34 @@ def test_weights_are_dropped_in_training_alone():
     assert torch.equal(module(x), module(x))
 
 
-def test_layouts_are_kept():
-    one, other = (
-        SparseSelfAttention(D, H, pattern=local_pattern(11), block=C) for _ in range(2)
-    )
+def test_a_layout_is_found_once_for_all_layers(monkeypatch):
+    seen = []
+    layout = sparse.block_layout
+
+    def look(*args):
+        seen.append(args)
+        return layout(*args)
+
+    monkeypatch.setattr(sparse, "_kept_layout", sparse.lru_cache(look))
+    modules = [
+        SparseSelfAttention(D, H, pattern=local_pattern(6), block=C) for _ in range(3)
+    ]
     x = torch.randn(B, T, D)
-    one(x)
+    for module in modules:
+        module(module(x))
+    assert seen == [(local_pattern(6), C, T, T, x.device)]
+    modules[0](x[:, :5])
+    assert len(seen) == 2
+
+
+def test_layouts_are_kept():
+    module = SparseSelfAttention(D, H, pattern=local_pattern(11), block=C)
+    x = torch.randn(B, T, D)
+    module(x)
     before = sparse._kept_layout.cache_info()
-    other(one(x))
+    module(x)
     after = sparse._kept_layout.cache_info()
-    assert after.hits == before.hits + 2 and after.misses == before.misses
+    assert after.hits == before.hits + 1 and after.misses == before.misses
     assert after.maxsize is not None, "memory grows for ever"
 
 
