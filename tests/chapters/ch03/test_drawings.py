@@ -62,17 +62,6 @@ def test_costs_are_counted():
         ch03.check_costs(doubled)
 
 
-def test_loops_hide_what_the_mask_hides():
-    given = ch03.uses()["cross"]
-    W = torch.randn(4, 12, 12)
-    x, memory, mask = given
-    changed = memory.clone()
-    changed[0, 4:] = 9  # of seven words, the mask leaves four
-    seen = ch03.by_loops(x, memory, *W, 3, mask)
-    assert seen.allclose(ch03.by_loops(x, changed, *W, 3, mask), atol=1e-5)
-    assert not seen.allclose(ch03.by_loops(x, changed, *W, 3), atol=0.1)
-
-
 def test_the_class_is_compared_with_pytorch(monkeypatch):
     ch03.check_class()
     right = MultiHeadAttention.attend

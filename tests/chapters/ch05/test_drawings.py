@@ -23,13 +23,6 @@ def test_a_turn_to_the_other_side_is_refused(capsys):
         ch05.check_half_split(rotary_embedding, turn)
 
 
-def test_numbers_as_complex_numbers_turn_by_a_part_of_the_angle():
-    x = torch.randn(3, 5, 8, dtype=torch.float64)
-    torch.testing.assert_close(ch05.as_complex(x, 4), rotary_embedding(x, 4))
-    halves = ch05.as_complex(x, 4, factor=2)
-    torch.testing.assert_close(halves[:, ::2], rotary_embedding(x[:, ::2], 2))
-
-
 def test_positions_are_as_alike_as_their_dot_product_says():
     rows = sinusoidal_encoding(50, 12, 100.0).double()
     away = torch.tensor([0, 3, 49])

@@ -77,10 +77,3 @@ def test_weights_come_back_to_an_8_bit_step(model):
     packed, copy = ch08.rounded(twin)
     assert type(copy) is SeesAhead and not copy.training
     assert {"scales", "base64"} == packed["output.weight"].keys()
-
-
-def test_heads_are_held_to_the_staircase():
-    maps = torch.zeros(2, 2, 3)
-    maps[0, 0, 1] = maps[0, 1, 2] = maps[1, :, 0] = 1
-    shown = ch08.attention_explorer({0: (maps, [2, 2], 1.5)}, [1, 2, 9], 1.2)
-    assert '"spots": [1.0, 0.0], "right": 1' in shown._repr_html_()
