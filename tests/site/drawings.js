@@ -61,6 +61,16 @@
         edge.left - left, right - edge.right, edge.top - top, bottom - edge.bottom);
       if (over > 3) tell(`“${text.textContent}” is ${over.toFixed(0)} px outside`);
     }
+    const words = texts.filter((text) => /[\p{L}\p{N}]/u.test(text.textContent)
+      && !text.getScreenCTM().b); // upright ones
+    const boxes = words.map((text) => text.getBoundingClientRect());
+    boxes.forEach((one, i) => boxes.slice(i + 1).forEach((other, j) => {
+      const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      if (wide > 3 && high > Math.min(one.height, other.height) / 2) {
+        tell(`“${words[i].textContent}” lies on “${words[i + 1 + j].textContent}”`);
+      }
+    }));
   }
 
   const size = (node) => parseFloat(getComputedStyle(node).fontSize);

@@ -92,14 +92,15 @@ def check_options() -> None:
 
 def seen(kept: Sequence[int], segment: Sequence[int]) -> Html:
     """Draw the positions that a segment sees, ``kept`` in memory and its own."""
-    drawing, every, gap = Drawing(350, 44), [*kept, *segment], 8
+    drawing, every = Drawing(350, 44), [*kept, *segment]
+    begin = max(18 * len(kept) + 8, 62)  # of the segment, behind the word "memory"
     for x, position in enumerate(every):
-        left = 2 + 18 * x + gap * (x >= len(kept))
+        left = 2 + 18 * x if x < len(kept) else 2 + begin + 18 * (x - len(kept))
         twice = every.count(position) > 1
         drawing.frame(left, 20, 18, 22, shade=0.45 if twice else 0)
         drawing.text(left + 9, 36, str(position), size=14)
-    for words, begin in (("memory", 0), ("segment", 18 * len(kept) + gap)):
-        drawing.text(2 + begin, 14, words, anchor="start", size=14)
+    for words, left in (("memory", 0), ("segment", begin)):
+        drawing.text(2 + left, 14, words, anchor="start", size=14)
     said = f"{len(every) - len({*every})} positions are seen twice."
     return drawing.figure(alt=f"Memory {kept}, segment {[*segment]}: {said}")
 
