@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import yaml
 from docutils import nodes
 from sphinx.util import logging
 
@@ -128,13 +129,51 @@ def link_problems(site: Path, pages: list[str]) -> list[tuple[str, str]]:
     return found
 
 
+def take_address(app, config) -> None:
+    """All that needs the site's address has it from ``html_baseurl``."""
+    config.ogp_site_url = config.html_baseurl
+    config.notfound_urls_prefix = urlsplit(config.html_baseurl).path
+
+
+VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
+
+
+def keep_one_viewport(page: Path) -> None:
+    """Sphinx, docutils and the theme write one each; the last one stays."""
+    text = page.read_text(encoding="utf-8")
+    first, *others = VIEWPORT.findall(text)
+    if others:
+        page.write_text(VIEWPORT.sub("", text, len(others)), encoding="utf-8")
+
+
+def cite(app, pagename, templatename, context, doctree) -> None:
+    """Tell Zotero and Google Scholar what a page is, as CITATION.cff has it."""
+    if doctree is None:
+        return
+    book = yaml.safe_load((Path(app.srcdir) / "CITATION.cff").read_text("utf-8"))
+    tags = {
+        "citation_title": app.env.titles[pagename].astext(),
+        "citation_inbook_title": book["title"],
+        "citation_author": book["authors"][0]["name"],
+        "citation_publication_date": book["date-released"].replace("-", "/"),
+        "citation_public_url": context["pageurl"],
+    }
+    context["metatags"] += "".join(
+        f'\n<meta name="{name}" content="{html.escape(content)}" />'
+        for name, content in tags.items()
+    )
+
+
 def check_links(app, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
     site = Path(app.outdir)
     names = [*sorted(app.env.found_docs), "search", "genindex"]
     pages = [f"{name}.html" for name in names]
-    for page, problem in link_problems(site, [p for p in pages if (site / p).exists()]):
+    pages = [page for page in pages if (site / page).exists()]
+    for page in pages:
+        keep_one_viewport(site / page)
+    for page, problem in link_problems(site, pages):
         logger.warning("%s %s", page, problem, type="pages", subtype="link")
 
 
@@ -207,10 +246,12 @@ def lead_on(app, pagename, templatename, context, doctree) -> None:
 
 
 def setup(app) -> dict:
+    app.connect("config-inited", take_address, priority=100)
     app.connect("doctree-resolved", check_images)
     app.connect("doctree-resolved", repair_tables)
     app.connect("html-page-context", repair_html)
     app.connect("html-page-context", lead_on)
+    app.connect("html-page-context", cite)
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,8 @@
 
 import gzip
 import json
-from urllib.parse import urljoin
+import re
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 import yaml
@@ -93,3 +94,19 @@ def test_site_serves_the_vendored_bytes(site):
     for package in manifest["packages"]:
         for name, expected in package["files"].items():
             assert vendor.sha256(site / "_static" / name) == expected, name
+
+
+def test_a_shared_link_a_catalogue_and_a_lost_reader_find_what_they_need(site):
+    page = (site / "notebooks" / "13_lsh_attention.html").read_text("utf-8")
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
+    address = config["html_baseurl"]
+    here = f"{address}notebooks/13_lsh_attention.html"
+    assert page.count('name="viewport"') == 1
+    assert f'<link rel="canonical" href="{here}"' in page
+    for name in ("description", "citation_title", "citation_publication_date"):
+        assert re.search(f'<meta name="{name}" content="[^"]{{8,}}', page), name
+    card = re.search(r'og:image" content="([^"]+)', page)[1]
+    assert (site / card.removeprefix(address)).stat().st_size > 5000
+    assert f"<loc>{here}</loc>" in (site / "sitemap.xml").read_text("utf-8")
+    lost = (site / "404.html").read_text("utf-8")
+    assert re.search(r'href="(/[^"]+)_static/', lost)[1] == urlsplit(address).path
