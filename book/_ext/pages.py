@@ -141,9 +141,9 @@ VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 def keep_one_viewport(page: Path) -> None:
     """Sphinx, docutils and the theme write one each; the last one stays."""
     text = page.read_text(encoding="utf-8")
-    first, *others = VIEWPORT.findall(text)
-    if others:
-        page.write_text(VIEWPORT.sub("", text, len(others)), encoding="utf-8")
+    more = len(VIEWPORT.findall(text)) - 1
+    if more > 0:
+        page.write_text(VIEWPORT.sub("", text, more), encoding="utf-8")
 
 
 def cite(app, pagename, templatename, context, doctree) -> None:
