@@ -98,8 +98,11 @@ def gather(cells: list[nodes.container]) -> None:
                 printed += f"{text.astext()}\n"
                 text.parent.remove(text)
                 behind.append(text)
+    words = summary(printed)
     line = nodes.container(classes=["annotated-evidence"])
-    line += html(f"<details><summary>{summary(printed)}</summary>")
+    if words == "code":
+        line["classes"].append("annotated-short")  # there is room beside a caption
+    line += html(f"<details><summary>{words}</summary>")
     line += behind
     line += html("</details>")
     section.insert(end, line)

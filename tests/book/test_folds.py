@@ -86,6 +86,7 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     order = [text.index(words) for words in ("Figure", "of Figure", "Proof", "✓ equal")]
     assert order == sorted(order)
     assert "&lt; 3" in lines[1].astext()
+    assert ["annotated-short" in line["classes"] for line in lines] == [False, True]
     assert solution in section.children and "code of" in solution.astext()
     sights = ((picture, True), (said, True), (printed, True), (tick, False))
     for node, seen in (*sights, (origin, False)):
