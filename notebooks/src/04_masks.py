@@ -41,9 +41,7 @@ causal = torch.ones(4, 4, dtype=torch.bool).tril()
 print(causal.int())
 
 # %% [markdown]
-# A model that guesses each word from the words before it is called *autoregressive*. The
-# shift and the mask belong together: only with both does each guess depend on earlier
-# words alone.
+# A model that guesses each word from the words before it is called *autoregressive*.
 #
 # What do we gain? Without the mask, a layer would need one pass per word: one over the
 # first word, one over the first two, and so on. With it, a single pass is enough:
@@ -141,7 +139,7 @@ show_source(causal_mask)
 # Let's uncover the page and see what happens. The text is a nursery rhyme that grows
 # one verse at a time:
 
-# %%
+# %% Code: the rhyme tags=["hide-input"]
 verses = [("malt", "lay in"), ("rat", "ate"), ("cat", "killed")]
 verses += [("dog", "worried")]
 verses += [("cow with the crumpled horn", "tossed")]
@@ -188,9 +186,11 @@ class Rhymer(nn.Module):
 
 
 # %% [markdown]
-# The training loop feeds in `text[:, :-1]` and asks for `text[:, 1:]`: the shift of 4.1.
+# The training loop is the usual one, around the shift of 4.1: the model reads
+# `text[:, :-1]`, and the loss asks for `text[:, 1:]`. We train two models, one with the mask
+# and one without:
 
-# %%
+# %% Code: the training loop tags=["hide-input"]
 indices = {c: i for i, c in enumerate(CHARACTERS)}
 data = torch.tensor([indices[c] for c in rhyme], device=device)
 
@@ -236,9 +236,6 @@ def honest_floor():
 
 
 floor = honest_floor()
-
-# %% [markdown]
-# We train two models in the same way, one with the mask and one without:
 
 # %%
 rhymers, histories = {}, {}
@@ -338,12 +335,7 @@ say(
 # %% [markdown]
 # Why? At position $i$ it has to guess character $i + 1$, and that
 # character is in its own input, one position ahead. When it writes, there is nothing ahead.
-# Does it copy? Hide that one position from each query of the trained model. And for a test
-# further down, take a line of the rhyme:
-
-# %%
-line = rhyme[35:57]
-tokens = torch.tensor([[indices[c] for c in line]], device=device)
+# Does it copy? Hide that one position from each query of the trained model:
 
 
 # %% Measured: with the next position hidden, it can't copy tags=["hide-input", "proof"]
@@ -381,15 +373,15 @@ say(
 # What could have warned you? A loss that's too good to be true. Nobody can know whether
 # *malt* or *rat* follows *This is the*, so without peeking, the mean over all windows can't
 # fall below the line. For real text nobody can draw that line. A very low loss
-# is a reason to be suspicious; a normal one proves nothing. (In the experiment below, the
-# losses with and without the mask look alike.)
+# is a reason to be suspicious; a normal one proves nothing.
 #
 # A test tells you more, for any model, your own or someone else's: **change the last
 # character and see whether an output before it moves** (in evaluation mode: dropout moves
-# outputs, too). If one does, the model peeks. If none does, change each of the others in
-# turn, too (an exercise of chapter 6).
+# outputs, too). If one does, the model peeks.
 
 # %%
+line = rhyme[35:57]
+tokens = torch.tensor([[indices[c] for c in line]], device=device)
 changed = tokens.clone()
 changed[0, -1] = indices["J"]
 with torch.no_grad():
@@ -565,9 +557,6 @@ ch04.three_masks()
 # Cross-attention hides the padding *of the source*, and it needs no causal mask: the
 # sentence to be translated is known from the start.
 #
-# (`causal_mask` takes two numbers for a model that caches the keys of earlier words, so that
-# there are more keys than queries: [4b.3](04b_hidden_places.ipynb).)
-#
 # ## 4.6 A row with nothing to attend to
 #
 # What if *every* key of a query is hidden (a *fully masked row*)? It happens when a
@@ -620,12 +609,10 @@ ch04.check_empty_rows()
 
 # %% [markdown]
 # In an attention layer this is the step between the scores and the values:
-# `masked_softmax(q @ k.mT / k.shape[-1]**0.5, mask) @ v`. (`MultiHeadAttention` does
-# the same around PyTorch's fused function, some of whose kernels would give NaN here.)
+# `masked_softmax(q @ k.mT / k.shape[-1]**0.5, mask) @ v`.
 #
-# Why not just replace the NaN in the outputs, with `nan_to_num`? They look fine then, but
-# the gradients are still NaN ([4b.2](04b_hidden_places.ipynb)). And a NaN that comes from a
-# real fault would be hidden as well.
+# Why not just replace the NaN in the outputs, with `nan_to_num`? The outputs look fine then,
+# but the gradients are still NaN ([4b.2](04b_hidden_places.ipynb)).
 
 # %% Try it: build a mask on scores tags=["hide-input"]
 ch04.mask_builder()
@@ -668,10 +655,10 @@ print("module:  ", weights[0, 0].tolist())
 # <!-- given: 0.0, 1.0 -->
 #
 # Mix them up and no error is raised. With a causal mask, a word then attends to the
-# future alone; with a padding mask, to the padding alone. The last word has no future,
-# and the longest sentence of a batch no padding. They have nothing to attend to, and get
-# NaN, zeros or numbers, depending on how you call it ([4b.4](04b_hidden_places.ipynb)). So
-# NaN in the longest sentence is a symptom of a mask that means the opposite.
+# future alone; with a padding mask, to the padding alone. The longest sentence of a batch has
+# no padding, so it has nothing to attend to, and may get NaN
+# ([4b.4](04b_hidden_places.ipynb)): **NaN in the longest sentence** is a symptom of a mask
+# that means the opposite.
 #
 # To pass our masks to PyTorch's module,
 # put a `~` before them: `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and
@@ -685,12 +672,11 @@ ch04.check_module(batch)
 # ## 4.8 Queries need no mask; losses do
 #
 # Our masks hide padding as a *key*. As a *query*, padding still attends to the words and
-# gets an output. Should its row be hidden too? As long as that output is finite (4.6), it
-# makes no difference: other positions could only meet it as a key in the next layer,
-# and there it gets a weight of 0.
+# gets an output. That does no harm: other positions could only meet that output as a key in
+# the next layer, and there it gets a weight of 0.
 #
-# But the padded positions do have outputs, and when you average over positions or
-# compute a loss, you must leave them out. Take a sentence of three words, and a
+# But when you average over positions or compute a loss, you must leave the padded positions
+# out. Take a sentence of three words, and a
 # model that gives each word of a vocabulary of nine the same probability. Its loss is
 # ln 9 = 2.20. Pad the sentence to six and compare two ways of averaging:
 # <!-- exact: 2.20 = log(9) -->
