@@ -26,7 +26,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools import CHAPTERS, ROOT, cache
+from tools import CHAPTERS, ROOT, cache, notebook_named
 
 NUMBER = re.compile(
     r"(?<![\w.,/-])(\d+\.\d+|\d+(?=\s?%|\s+percent)|[1-9]\d*(?=\s+times\b)"
@@ -138,9 +138,8 @@ def printed(notebook: dict) -> str:
             texts += [
                 "".join(data.get(f"text/{kind}", "")) for kind in ("html", "plain")
             ]
-    return "\n".join(
-        re.sub(r"<(script|style).*?</\1>", "", t, flags=re.S) for t in texts
-    )
+    hidden = re.compile(r"<(script|style).*?</\1>|<[^>]*>", re.S)  # tags, too
+    return "\n".join(hidden.sub(" ", text) for text in texts)
 
 
 def wrong(path: Path, sections: set[str], root: Path = ROOT) -> list[str]:
@@ -157,10 +156,11 @@ def wrong(path: Path, sections: set[str], root: Path = ROOT) -> list[str]:
         for kind, name, number, how in marks:
             if number not in there:
                 found.append(f"{kind}: {number} is marked and not there")
+            elif kind == "printed" and shown is None:
+                found.append(f"printed: {number}, but it was not executed as it is now")
             elif kind == "printed":
-                if shown is not None and not re.search(
-                    rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)", shown
-                ):
+                alone = rf"(?<![\d.]){re.escape(number)}(?!\d|\.\d)"
+                if not re.search(alone, shown):
                     found.append(f"{number} is printed by no cell")
             elif kind == "recorded" and not (name and how):
                 found.append(f"recorded: {number} names no record, or no value in it")
@@ -184,9 +184,10 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("notebooks", nargs="*", type=Path, metavar="NOTEBOOK")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as 8 or 13b")
     every = sorted((ROOT / CHAPTERS).glob("*.ipynb"))
-    paths = [p.absolute() for p in parser.parse_args(arguments).notebooks] or every
+    paths = [notebook_named(name) for name in parser.parse_args(arguments).names]
+    paths = paths or every
     sections, bad = headings(every), 0
     for path in paths:
         own = {s for s in sections if int(s.split(".")[0]) == int(path.stem[:2])}

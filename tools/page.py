@@ -2,14 +2,14 @@
 
     make page NAME=13b
 
-The page lies in _build/page; its links to the rest of the book lead nowhere.
+The last line names the page; its links to the rest of the book warn, and lead nowhere.
 """
 
 import subprocess
 import sys
 from pathlib import Path
 
-from tools import CHAPTERS, ROOT, execute
+from tools import ROOT, execute, notebook_named
 
 FOLDER = ROOT / "_build" / "page"
 CONTENTS = "format: jb-book\nroot: book/bibliography\n"  # and the page itself
@@ -17,13 +17,7 @@ CONTENTS = "format: jb-book\nroot: book/bibliography\n"  # and the page itself
 
 def main(arguments: list[str] | None = None) -> int:
     (name,) = sys.argv[1:] if arguments is None else arguments
-    found = sorted((ROOT / CHAPTERS).glob(f"{name}_*.ipynb")) if name else []
-    if not found:
-        print(
-            f"NAME must begin a notebook, as 02 or 13b, got {name!r}", file=sys.stderr
-        )
-        return 1
-    (page,) = found
+    page = notebook_named(name)
     if failed := execute.main([str(page)]):
         return failed
     FOLDER.mkdir(parents=True, exist_ok=True)

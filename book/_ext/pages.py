@@ -148,7 +148,7 @@ def keep_one_viewport(page: Path) -> None:
 
 def cite(app, pagename, templatename, context, doctree) -> None:
     """Tell Zotero and Google Scholar what a page is, as CITATION.cff has it."""
-    if doctree is None:
+    if doctree is None or not app.config.html_baseurl:
         return
     book = yaml.safe_load((Path(app.srcdir) / "CITATION.cff").read_text("utf-8"))
     tags = {

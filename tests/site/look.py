@@ -1,12 +1,14 @@
 """How a page looks: what is cut, too small, light in the dark, or moves when touched.
 
-python -m tests.site.look [PAGE ...]     such as notebooks/06_encoder_decoder.html
+python -m tests.site.look [--pictures FOLDER] [PAGE ...]
 
-Opens every page, or those given, once a theme, and resizes it to each width, before and
-after its controls are touched.
+Opens every page, or those given, such as notebooks/13b_learning.html, once a theme, and
+resizes it to each width, before and after its controls are touched. Of a page that was
+built alone: ANNOTATED_SITE=_build/page/_build/html.
 """
 
-import sys
+import argparse
+from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -55,8 +57,12 @@ def looks(page: Page, dark: bool) -> list[str]:
     return page.evaluate(LOOKS, dark)
 
 
-def looked_at(visit, address: str) -> dict[str, list[str]]:
-    """What is wrong with a page, and where: at which widths, touched or not."""
+def looked_at(visit, address: str, pictures: Path | None) -> dict[str, list[str]]:
+    """What is wrong with a page, and where: at which widths, touched or not.
+
+    Args:
+        pictures: where the whole page is kept as it looks at first, if anywhere.
+    """
     found: dict[str, list[str]] = {}
     for theme in ("light", "dark"):
         visit.open(address)
@@ -68,6 +74,9 @@ def looked_at(visit, address: str) -> dict[str, list[str]]:
                 wrong = looks(visit.page, theme == "dark")
                 if touched:
                     wrong += drawings(visit.page)
+                elif pictures:
+                    name = f"{Path(address).stem}-{width}-{theme}.png"
+                    visit.page.screenshot(path=pictures / name, full_page=True)
                 for one in wrong:
                     where = f"{width} {theme}{' touched' * touched}"
                     found.setdefault(one, []).append(where)
@@ -76,13 +85,19 @@ def looked_at(visit, address: str) -> dict[str, list[str]]:
 
 def main() -> int:
     site = site_folder()
-    pages = sys.argv[1:] or built_pages(site)
+    known = built_pages(site)
+    parser = argparse.ArgumentParser(prog="python -m tests.site.look")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER")
+    parser.add_argument("pages", nargs="*", metavar="PAGE")
+    given = parser.parse_args()
+    if unknown := {*given.pages} - {*known}:
+        parser.error(f"expected built pages, such as {known[-1]}, got {unknown}")
     count = 0
     with sync_playwright() as playwright, served(site) as base:
         with launched(playwright, find_browser(playwright)) as browser:
-            for address in pages:
+            for address in given.pages or known:
                 with visiting(browser, base) as visit:
-                    wrong = looked_at(visit, address)
+                    wrong = looked_at(visit, address, given.pictures)
                 count += len(wrong)
                 print(f"{address}: {len(wrong) or 'nothing'} wrong", flush=True)
                 for what, where in wrong.items():
@@ -92,4 +107,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

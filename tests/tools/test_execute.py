@@ -151,6 +151,7 @@ def press(workshop):
     static.mkdir(exist_ok=True)
     for name in ("tokens.css", "spelling_model.js", "films_model.js"):
         shutil.copy(ROOT / "annotated/page/static" / name, static)
+    shutil.copy(ROOT / "CITATION.cff", root)
     workshop.write("book/intro.md", "# Tiny\n\nAll is well {cite}`one`.\n")
     workshop.write("book/bibliography.md", "# References\n\n```{bibliography}\n```\n")
     workshop.write(
