@@ -235,8 +235,10 @@ ch13.steps_explorer(names, x, sizes)
 # So in the first round S finds T but misses B, its nearest neighbour. In the second round it finds B.
 # Here is one round in code, for a single head and at least two chunks:
 
-
 # %%
+from annotated.chapters.ch13.drawings import turn_by
+
+
 def one_round(x, values, bucket, c, met=None):
     order = bucket.argsort(stable=True)  # (t,): who stands at place 0, 1, …
     rows = order.view(-1, c)  # (n, c): who is in which chunk
@@ -256,7 +258,7 @@ def one_round(x, values, bucket, c, met=None):
     return output.flatten(0, 1)[undo], lse.flatten()[undo]
 
 
-turns = [ch13.turn_by(degrees) for degrees in (0, 45, 70, 25)]
+turns = [turn_by(degrees) for degrees in (0, 45, 70, 25)]
 buckets = torch.stack([hash_into_buckets(x, turn) for turn in turns])  # (r, t)
 (first, first_lse), (second, second_lse) = (
     one_round(x, sizes, bucket, c=2) for bucket in buckets[:2]
