@@ -171,7 +171,7 @@ ch13.memory_table()
 #
 # The argument fails where a *learned* score selects, because a learned score has a gradient. The
 # [mixture of depths](https://arxiv.org/abs/2404.02258) (2024) lets each layer choose its top $k$ tokens
-# among the whole text; to generate, its authors train a second, small network that guesses the choice without the future.
+# among the whole text; to generate, its authors replace this choice by a guess that doesn't need the future.
 #
 # ## 13c.8 How to generate
 #
