@@ -3,12 +3,12 @@
 #
 # It's laundry day, and you have a basket of a hundred single socks. To find the pairs, you don't compare
 # every sock with every other. You make piles, red ones here, blue ones there, and search
-# within a pile. Now and then that fails: one sock goes to the blue pile, its partner, a shade
-# greener, to the green one. So you mix all the socks again and make new piles, by a different rule.
+# within a pile. Now and then one sock goes to the blue pile and its partner, a shade
+# greener, to the green pile. So you mix all the socks again and make new piles, by a different rule.
 #
-# Attention compares everything with everything. For 65,536 characters, the weights of a single
-# head are four billion numbers, 16 GiB if you write them down. The cure is the same: **hash every
-# vector into a bucket, so that similar ones usually share it; line the vectors up by bucket, and
+# Attention compares every query with every key. For 65,536 characters, the weights of a single
+# head are four billion numbers, 16 GiB if you write them down. The same trick helps: **hash every
+# vector into a bucket, so that similar vectors usually share a bucket; line the vectors up by bucket, and
 # compare only those that stand close together; then hash everything again, differently, for the
 # pairs you missed.**
 
@@ -23,19 +23,17 @@ ch13.sorted_by_bucket()
 # %% [markdown]
 # That is **LSH attention** (locality-sensitive hashing), the heart of the
 # [Reformer](https://arxiv.org/abs/2001.04451). In 2020 it read 65,536 characters of Wikipedia at a
-# time. With 12 layers and further tuning it reached 1.05 bits per byte on enwik8, about the same as a
-# 12-layer Transformer-XL (1.06). <!-- cited: 1.05, 1.06 -->
+# time, and predicted them about as well as a Transformer-XL of the same depth.
 #
-# By the end of this chapter you can hash eight points by hand, tell who looks at whom after a
-# sort and which pair has to wait for the next round, and write the whole method in about
-# twenty lines. You need attention and masks (chapters 2 to 4) and angles between
-# vectors. About 40 minutes.
+# By the end of this chapter you can hash eight points by hand, say which query meets which key after a
+# sort, write the method in about twenty lines, and say what a sort does to causality.
+# You need attention and masks (chapters 2 to 4). About 45 minutes.
 #
 # ## 13.1 Most weights are next to nothing
 #
-# Is there anything to save? Take [chapter 11](11_text_generation.ipynb)'s trained model, a
+# Take [chapter 11](11_text_generation.ipynb)'s trained model, a
 # query that sees 64 keys, and sort its weights from heavy to light. Guess: how many of the 64
-# keys does it take to carry nine tenths of the weight?
+# keys carry nine tenths of the weight?
 
 # %% Figure: the share of the heaviest keys tags=["hide-input", "remove-stdout"]
 import numpy
@@ -46,26 +44,25 @@ carried = numpy.array([run["carried"] for run in recorded("few_keys")["rows"]])
 ch13.few_keys(carried)
 
 # %% [markdown]
-# Seven or so on average: some four in the first layer, a dozen in the second. A single key carries
-# about half, and the lightest 32 carry almost nothing.
+# About four in the first layer, a dozen in the second. A single key carries about half of the
+# weight on average, and the lightest 32 keys carry almost nothing.
 #
-# **Aren't they simply the nearest ones?** In the first layer, yes: the last 8 characters have 98 % of
-# the weight, and a window that slides along would do. In the second they have 60 %. The rest may lie
+# **Aren't the heavy keys simply the nearest ones?** In the first layer, yes: the last 8 characters have 98 % of
+# the weight, and a sliding window would do. In the second layer they have 60 %. The rest may lie
 # anywhere, and no window finds it.
 # <!-- recorded few_keys: 98 = mean(w for row in record["rows"] for w in row["near"][0]) -->
 # <!-- recorded few_keys: 60 = mean(w for row in record["rows"] for w in row["near"][1]) -->
 #
-# If a few dozen were also enough for 65,536 keys, we could skip all but a thousandth of the work.
-# (That's no law: it takes sharp queries, [page 13c](13c_conventions.ipynb).) But to know which keys are
-# heavy, you need all the scores, unless you can tell beforehand which will match. Among keys of equal
-# length, it's the one that points in the query's direction. So this is an old
+# If a few dozen keys were also enough among 65,536 ([page 13c](13c_conventions.ipynb) shows when),
+# we could skip all but a thousandth of the work. But to know which keys are
+# heavy, you need all the scores, unless you can tell beforehand which key will match. Among keys of equal
+# length, the best match is the key that points in the query's direction. So this is an old
 # problem, **nearest-neighbour search**: which vectors are close to this one?
 #
 # ## 13.2 Buckets on a circle
 #
 # Here is our basket: eight socks, in the order in which we pull them out, with their colour as a
-# direction on the colour wheel. Red is to the right, and angles count counterclockwise from there.
-# All coordinates are whole numbers, so that you can do everything by hand.
+# direction on the colour wheel. Red is to the right; angles count counterclockwise.
 
 # %%
 names = "BTRYSPGM"  # blue teal red yellow sky pink green mint
@@ -74,9 +71,8 @@ x = torch.tensor(
 )
 
 # %% [markdown]
-# Four buckets: 0 is right, 1 up, 2 left, 3 down. A vector goes into the bucket
-# of the direction it mostly points in, and that's easy to find: take **the largest of**
-# $x, y, -x, -y$.
+# There are four buckets: 0 is right, 1 up, 2 left, 3 down. A vector goes into the bucket
+# of the direction it mostly points in: take **the largest of** $x, y, -x, -y$.
 
 # %%
 both_signs = torch.cat([x, -x], dim=-1)  # (t, 4)
@@ -88,14 +84,14 @@ from annotated.chapters.ch13 import drawings as ch13
 ch13.largest(names, both_signs, bucket)
 
 # %% [markdown]
-# S is in bucket 2, with T and M. But what is its nearest neighbour? Take dot products: $S \cdot T = 56 - 4 = 52$, and
-# $S \cdot B = 28 + 28 = 56$. (All eight have length $\sqrt{65}$, so the larger product is the smaller
-# angle.) It's B, and B is in bucket 3. The borders run along the diagonals, and one of them
-# separates the two.
+# S is in bucket 2, with T and M. But what is its nearest neighbour? All eight vectors have length
+# $\sqrt{65}$, so a larger dot product means a smaller angle: $S \cdot T = 56 - 4 = 52$, and
+# $S \cdot B = 28 + 28 = 56$. The nearest is B, and B is in bucket 3. The borders run along the
+# diagonals, and one of them separates S from B.
 #
 # So **turn** all eight by 45° and hash again. A clockwise turn takes $(x, y)$ to
 # $(x + y,\ y - x) / \sqrt 2$. On paper you can leave out the $\sqrt 2$: it doesn't change which number
-# is largest. In code, a turn is a matrix product, and the hash takes two lines:
+# is largest. In code, the hash takes two lines:
 
 
 # %%
@@ -104,14 +100,8 @@ def hash_into_buckets(x, turn):
     return torch.cat([turned, -turned], dim=-1).argmax(dim=-1)  # (t,)
 
 
-def turn_by(degrees):  # clockwise
-    angle = torch.tensor(degrees).deg2rad()
-    c, s = angle.cos(), angle.sin()
-    return torch.tensor([[c, -s], [s, c]])
-
-
 # %% [markdown]
-# Now you: on a sheet of paper, turn S, B, T and M by 45°, and find their buckets. Then turn the wheel.
+# Now you: on paper, turn S, B, T and M by 45°, and find their buckets. Then turn the wheel.
 
 # %% Try it: buckets on a circle tags=["hide-input"]
 ch13.circle_explorer(names, x)
@@ -124,7 +114,7 @@ ch13.circle_explorer(names, x)
 #
 # With four buckets there's no turn that separates S from both. T and B are on either side of S, 36.9°
 # and 30.5° away, and the borders are 90° apart, so at most one of them fits in between. With eight
-# buckets it's 45°, and a turn by 20° to 35° (or 65° to 80°) leaves S alone. More buckets mean smaller
+# buckets it's 45°, and a turn by 20° to 35° leaves S alone. More buckets mean smaller
 # piles, but more separated pairs.
 # <!-- exact: 36.9 = degrees(acos(52 / 65)), 30.5 = degrees(acos(56 / 65)) -->
 #
@@ -133,22 +123,19 @@ ch13.circle_explorer(names, x)
 # **How likely is a pair to be separated?** Borders are 90° apart, and the pair spans an arc of
 # $\theta$. Turn at random, and a border falls into the arc with probability $\theta / 90°$. So
 # two vectors share one of four buckets with probability $1 - \theta/90°$, and never if they're more
-# than 90° apart. For S and B that's 0.66. The chance that both of two rounds separate them is
-# $0.34^2 = 0.12$; four rounds do so about one time in 75. Press *100 times* in the figure, with one round
+# than 90° apart. For S and B that's 0.66. The chance that two rounds both separate them is
+# about $0.34^2 = 0.12$; with four rounds it's one in 75. Press *100 times* in the figure, with one round
 # and with more. Each dot shows how often one sock has met S; the dots settle on the line.
 # <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 --> <!-- given: 100 -->
 #
 # **And in 64 dimensions?** The same two lines will do. `turn` becomes a random matrix with one column
 # for every two buckets, because each column stands for two opposite directions. The paper writes
 # $h(x) = \arg\max\,[\,xR;\, -xR\,]$, with normal random numbers in $R$, a variant of
-# [cross-polytope LSH](https://arxiv.org/abs/1509.02897). A column gives the two vectors a pair of
-# normal numbers whose correlation is $\cos\theta$, so the angle alone decides: they share a bucket if
-# the same column gives both their largest absolute number, with the same sign. With two buckets that
-# has probability $1 - \theta/180°$; with more it's an integral (`collision_probability`, in the code
-# below).
+# [cross-polytope LSH](https://arxiv.org/abs/1509.02897). How often two vectors share a bucket depends
+# on their angle alone: with two buckets the probability is $1 - \theta/180°$, with more buckets an integral.
 #
-# But this $R$ is no rotation any more. Four buckets keep only two of the 64 dimensions, so pairs
-# more than 90° apart sometimes share one, which never happens on the circle:
+# With four buckets, $R$ keeps only two of the 64 dimensions, so vectors
+# more than 90° apart sometimes share a bucket, which never happens on the circle:
 
 # %% Figure: how often two vectors share a bucket tags=["hide-input"]
 BUCKETS = (2, 4, 64)
@@ -163,9 +150,9 @@ check_close("sampled pairs: the integral", sampled, computed, 0.04)
 
 # %% [markdown]
 # That's what makes the hash **locality-sensitive**: vectors that are close often share a bucket,
-# distant ones rarely do. The module's `lsh_buckets` takes batches, heads and rounds:
+# distant vectors rarely do.
 
-# %%
+# %% Source: the hash for batches, heads and rounds tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.reformer import lsh_buckets
 
@@ -174,18 +161,17 @@ show_source(lsh_buckets, fold="lsh_buckets, as it ships")
 # %% [markdown]
 # ## 13.3 One vector as query and key
 #
-# So far we've compared socks with socks. But attention compares queries with keys, which come
-# from different matrices, and nothing guarantees that a query lands near the keys it needs.
-# The Reformer's answer is simple: **query and key are the same vector** (*shared-QK*), and the key is
+# Queries and keys come from different matrices, and nothing guarantees that a query lands near the
+# keys it needs.
+# The Reformer's answer: **query and key are the same vector** (*shared-QK*), and the key is
 # scaled to length 1:
 #
 # $$k_j = \frac{q_j}{\lVert q_j \rVert}, \qquad
 #   q_i \cdot k_j = \lVert q_i \rVert \cos\theta_{ij}$$
 #
-# Now a query ranks its keys by angle alone, and the angle is what the hash sees. (There's no need to
-# divide by $\sqrt k$, because the length $\lVert q_i \rVert$ sets how sharp the softmax gets; one
-# published code still does. In the paper's figure 3, with 3 layers on enwik8 and small images, sharing costs
-# no quality.)
+# Now a query ranks its keys by angle alone, and the angle is what the hash sees. There's no need to
+# divide by $\sqrt k$, because the length $\lVert q_i \rVert$ sets how sharp the softmax gets. In
+# the paper's figure 3, sharing costs no quality.
 #
 # Sharing calls for one new rule. Every sock is most similar to itself, so it would mostly look at
 # itself. **It may do so only if there's nobody else to look at.** And the **causal mask** stays: we
@@ -209,8 +195,8 @@ exact_weights = exact_attention(x, torch.eye(8))
 ch13.exact_picture(names, exact_weights, sizes, exact)
 
 # %% [markdown]
-# Keep the row of S in mind: 0.62 for B and 0.38 for T. We want the same numbers without computing
-# the whole matrix. <!-- exact: 0.62 = 1 / (1 + exp(-4 / sqrt(65))), 0.38 = 1 / (1 + exp(4 / sqrt(65))) -->
+# Keep the row of S in mind: 0.62 for B and 0.38 for T. We want these numbers without the whole
+# matrix. <!-- exact: 0.62 = 1 / (1 + exp(-4 / sqrt(65))), 0.38 = 1 / (1 + exp(4 / sqrt(65))) -->
 #
 # ## 13.4 Sort, chunk, look one back
 #
@@ -225,12 +211,10 @@ ch13.sorted_line(names, x, bucket)
 # Bucket 2 is cut in two: T is in the second chunk, S and M in the third. That's why **each chunk
 # looks at itself and at the one before**. (The first has none before it; ours looks at the second.)
 # With $c$ positions per chunk, each query has exactly $2c$ keys, however long the sequence is. It may
-# use all of this **window**, whichever bucket a key is from: the score is computed anyway, and exact
-# attention would see that key too. (The paper's formula hides other buckets; see [page
-# 13c](13c_conventions.ipynb).)
+# use all of this **window**, whichever bucket a key is from ([page 13c](13c_conventions.ipynb) says why).
 #
 # What counts as later is decided by the original **position** in the sequence, not by the place in the
-# sorted line. At the end we undo the sort, so that each output returns to where it belongs.
+# sorted line. At the end we undo the sort, so that each output returns to its position.
 
 # %% Try it: step through LSH attention tags=["hide-input"]
 ch13.steps_explorer(names, x, sizes)
@@ -242,17 +226,19 @@ ch13.steps_explorer(names, x, sizes)
 # before it. After 45° it is `Y T | G M | B S | R P`, and S looks at B. Turn back to 0 and take two
 # rounds: in step 7, S has the weights of exact attention.
 #
-# With two buckets and no turn, five of the eight share one: `R Y | P B | T S | G M`. It spans three
-# chunks, and G and M, in the last, don't reach back to B. That's the second way to lose a pair: the
-# first is a border, this one is a full bucket.
+# With two buckets and no turn, five of the eight share one: `R Y | P B | T S | G M`. That bucket spans three
+# chunks, and G and M, in the last chunk, don't reach back to B. So a pair can be lost in two ways: by
+# a border, or in a full bucket.
 #
 # </details>
 #
-# So in the first round S finds T but misses B, its nearest neighbour. In the second it finds B.
+# So in the first round S finds T but misses B, its nearest neighbour. In the second round it finds B.
 # Here is one round in code, for a single head and at least two chunks:
 
-
 # %%
+from annotated.chapters.ch13.drawings import turn_by
+
+
 def one_round(x, values, bucket, c, met=None):
     order = bucket.argsort(stable=True)  # (t,): who stands at place 0, 1, …
     rows = order.view(-1, c)  # (n, c): who is in which chunk
@@ -272,7 +258,7 @@ def one_round(x, values, bucket, c, met=None):
     return output.flatten(0, 1)[undo], lse.flatten()[undo]
 
 
-turns = [turn_by(degrees) for degrees in (0.0, 45.0, 70.0, 25.0)]
+turns = [turn_by(degrees) for degrees in (0, 45, 70, 25)]
 buckets = torch.stack([hash_into_buckets(x, turn) for turn in turns])  # (r, t)
 (first, first_lse), (second, second_lse) = (
     one_round(x, sizes, bucket, c=2) for bucket in buckets[:2]
@@ -284,8 +270,7 @@ print(f"S: {first[4].item():.1f}, then {second[4].item():.1f}")
 # <!-- exact: 41.5 = 40 + 4 / (1 + exp(4 / sqrt(65))) -->
 #
 # **Why does `order.argsort()` undo the sort?** `order` says who stands at each place: 2, 3, 6, 1, 4, 7,
-# 0, 5. Now ask the reverse: where does number 0 stand, where does number 1 stand, and so on? At places
-# 6, 3, 0, 1, 4, 7, 2, 5. That's exactly what `argsort` returns.
+# 0, 5. `argsort` says at which place each number stands: 0 at place 6, 1 at place 3, and so on.
 #
 # ## 13.5 Joining the rounds
 #
@@ -316,21 +301,15 @@ ch13.joined_picture(
 )
 
 # %% [markdown]
-# That's 41.5, as it should be: each round found what the other missed, and for S the two together are exact. (Had S
-# seen nobody in one round, that round's `lse` would be −100,000 and its share 0.)
-# <!-- exact: 41.5 = 40 + 4 / (1 + exp(4 / sqrt(65))) -->
+# That's exact: for S, each round found what the other missed.
 #
 # **What about a key that both rounds find?** It counts twice. P finds B and S in both rounds, but R
-# only in the second, so B gets too much. The cure: in the second round, hide every key that
-# the first one saw. That's what `met` is for, and the method is complete:
+# only in the second, so B gets too much. So in the second round we hide every key that
+# the first round saw. That's what `met` is for, and the method is complete:
 
 
 # %%
-def share_a_window(bucket, c):
-    place = bucket.argsort(stable=True).argsort()  # (t,)
-    chunk = place // c  # (t,): of each position
-    before = torch.where(chunk == 0, 1, chunk - 1)  # (t,)
-    return (chunk == chunk[:, None]) | (chunk == before[:, None])  # (t, t)
+from annotated.chapters.ch13.lsh import meetings
 
 
 def attend(x, values, buckets, c, once=True):
@@ -338,7 +317,7 @@ def attend(x, values, buckets, c, once=True):
     rounds = []
     for bucket in buckets:
         rounds.append(one_round(x, values, bucket, c, met if once else None))
-        met = met | share_a_window(bucket, c)  # (t, t): who has met whom
+        met = met | meetings(bucket[None], c)[0]  # (t, t): share a window
     return join(*zip(*rounds, strict=True))
 
 
@@ -368,18 +347,11 @@ play(
 # %% [markdown]
 # If keys count again in each round, P comes no closer with four rounds than with two. If each key
 # counts once, the joined rounds are **exactly the
-# softmax over all keys that any round found**. (The paper divides each pair's weight by the number of
-# rounds in which it meets, which comes to the same.)
+# softmax over all keys that any round found**.
 #
-# For long sequences, a $(t, t)$ matrix like `met` would be just what we want to avoid. The module keeps
-# `chunk` of each earlier round instead, and compares those numbers within a window only. (In
-# `transformers`, `rounds` is `num_hashes`, and `chunk` is `lsh_attn_chunk_length`.)
-
-# %%
-from annotated.reformer import LSHSelfAttention
-
-layer = LSHSelfAttention(d_model=64, heads=4, chunk=16, rounds=4, causal=True)
-y = layer(torch.randn(2, 250, 64))  # (b, t, d)
+# For long sequences, a $(t, t)$ matrix like `met` would be just what we want to avoid. The book's
+# `LSHSelfAttention` keeps `chunk` of each earlier round instead, and compares those numbers within a
+# window only.
 
 # %% Proof: our rounds, the module, and a softmax over all pairs tags=["hide-input", "proof"]
 ch13.check_rounds(attend)
@@ -388,10 +360,9 @@ ch13.check_rounds(attend)
 # ## 13.6 What it misses
 #
 # Now a larger test: 1024 vectors of 64 numbers, with a length of about 8, around 128 directions
-# (plus noise a fifth of that length), in random order. Each is both a query and a key. (Clusters suit a hash; a trained model
-# follows below.) With chunks of 64, one round looks at 128 of the 1024 keys, and there are 32 buckets,
-# two per chunk, as is usual ([page 13c](13c_conventions.ipynb) tries others). We also compute the exact
-# weights, so we know which key really is a query's heaviest. **How often does one round find it?**
+# (plus noise a fifth of that length), in random order.
+# With chunks of 64, one round looks at 128 of the 1024 keys, and there are 32 buckets,
+# two per chunk, as is usual. **How often does one round find a query's heaviest key?**
 # And four rounds? Write down two numbers.
 
 # %% Figure: what rounds find tags=["hide-input"]
@@ -402,56 +373,30 @@ ch13.found_figure(missed)
 ch13.check_misses(missed)
 
 # %% [markdown]
-# One round finds the heaviest key seven times out of ten. (Unsorted, it would be in the window
-# 28 % of the time, by its position alone.) Four rounds nearly always find it, but a tenth of the
-# weight is still missing, so the outputs are off by 22 % of their size. <!-- printed: 28 %, 22 % -->
-# If keys counted again in each round, their errors would fall even more slowly
-# ([page 13c](13c_conventions.ipynb)).
-
-# %% Measured: four rounds among 16,384 vectors tags=["hide-input", "proof"]
-ch13.check_long()
-
-# %% [markdown]
-# **And does a trained model notice?** Give it a task where each output depends on a single key: it
-# reads a random word twice and has to predict the second copy
-# ([page 13b](13b_learning.ipynb)). Of 63 positions, one round sees 8.
-
-# %% tags=["remove-input", "remove-stdout"]
-from annotated.page.notebook import say
-from annotated.page.records import percent
-
-runs = recorded("duplicate")["runs"]
-exactly, by_one = (
-    ch13.accuracy(runs, kind).mean(axis=0) for kind in ("full", "LSH-1")
-)
-say(
-    "Tested with one round, a model that was trained with exact attention gets "
-    f"{percent(exactly[4])} right, one that was trained with one round "
-    f"{percent(by_one[4])}; tested with eight, both get "
-    f"{percent(min(exactly[1], by_one[1]))} (means of three seeds). So it "
-    "notices, and it can learn to cope. (Eight rounds compute 64 scores per query, "
-    "as many as a full row has: so short a text saves nothing.)"
-)
-
-# %% [markdown]
+# One round finds the heaviest key seven times out of ten. Four rounds nearly always find it, but a
+# tenth of the weight is still missing, so the outputs are off by 22 % of their size. <!-- printed: 22 % -->
+#
 # ## 13.7 What it costs
 #
-# First the **computational complexity**: what does a single query cost?
+# First the **computational complexity** of a single query:
 #
 # - *Naive* attention, which writes the whole matrix out, computes $t$ scores.
 # - A *fused* causal kernel (PyTorch's `scaled_dot_product_attention`) never stores the matrix and skips
 #   the future: $t/2$ on average.
 # - *LSH* attention computes $2c$ in each round, however long the sequence is, plus its share of the
-#   sort, about $\log t$ steps, and its hash. Longer sequences have more buckets, and for many buckets
-#   `lsh_buckets` combines two small hashes, like the digits of a number: $\sqrt{2t/c}$ dot products.
+#   sort, about $\log t$ steps, and its hash. For many buckets, `lsh_buckets` combines two small
+#   hashes, like the digits of a number: $\sqrt{2t/c}$ dot products.
 #
-# So our LSH attention grows faster than linearly, asymptotically like $t^{1.5}$. (With more small
-# hashes the power would be lower; the paper's $t \log t$ leaves the hash out.) Full attention grows like $t^2$.
+# So our LSH attention grows asymptotically like $t^{1.5}$, full attention like $t^2$. (The paper's
+# $t \log t$ leaves the hash out.)
 #
 # By the number of scores, one round should beat the fused kernel above $t = 256$, four rounds
-# above 1024. By the clock it takes longer, because hash, sort and gathering cost, too:
+# above 1024. By the clock, LSH attention needs longer sequences, because hash, sort and gathering cost time:
 
 # %% tags=["remove-input", "remove-stdout"]
+from annotated.page.notebook import say
+from annotated.page.records import percent
+
 timed = recorded("lsh_cost")["runs"]
 one, four, both_ways, four_both = (
     ch13.crossing(timed, f"ours, {rounds}", "fused", backward)
@@ -459,57 +404,85 @@ one, four, both_ways, four_both = (
     for rounds in (1, 4)
 )
 say(
-    f"On one CPU core, a whole layer (256 wide, with its maps) of one round is faster "
-    f"from {one:,} positions on, one of four rounds from {four:,}; with the backward "
+    f"On one CPU core, a whole layer, 256 wide, is faster with one round "
+    f"from {one:,} positions on, with four rounds from {four:,}; with the backward "
     f"pass, from {both_ways:,} and {four_both:,}. (We measured only powers of two.)"
 )
 
 # %% [markdown]
-# But the kernel is exact, and LSH attention isn't. **How wrong is it when it's faster?** That's a second
-# experiment: attention alone, without a layer's maps, on another processor, so its times aren't to
-# be compared with those above. The dots are 1, 2, 4 and 8 rounds. Guess where the kernel stands
-# before you look.
+# But the kernel is exact, and LSH attention isn't. **How wrong is it when it's faster?** Here
+# attention is measured alone, on another processor, with 1, 2, 4 and 8 rounds. Guess where the kernel
+# stands before you look.
 
 # %% Figure: error against time tags=["hide-input", "remove-stdout"]
 tradeoff = recorded("lsh_tradeoff")["runs"]
 ch13.tradeoff_figure(tradeoff)
 
 # %% [markdown]
-# At 16,384, four rounds take as long as the kernel, which is exact, and their outputs are off by 35 %,
-# although the queries are sharp. With those of 13.6, half as long, they're off by more than their own
-# size: thousands of light keys, each next to nothing, carry much of the weight together. Over so many,
-# the exact output averages towards zero; over the few that LSH attention keeps, it doesn't. At 32,768, four rounds save a quarter of the kernel's time, and are off by 38 %.
+# At 16,384, four rounds take as long as the exact kernel, and their outputs are off by 35 %,
+# although the queries are sharp. With queries half as long, like those of 13.6, the outputs are off by more
+# than their own size: thousands of light keys together carry much of the weight. At 32,768,
+# four rounds save a quarter of the kernel's time, and are off by 38 %.
 # <!-- recorded lsh_tradeoff: 38 = mean(seed["16"]["4"] for seed in record["runs"][2]["seeds"]) -->
 # <!-- recorded lsh_tradeoff: 35 = mean(seed["16"]["4"] for seed in record["runs"][1]["seeds"]) -->
 #
-# So it pays off only where all of this holds: tens of thousands of positions; a few keys that carry the
-# weight at *that* length; and a model that has learned to live with misses. On a GPU, where fused kernels
-# are at their best, we haven't measured it. Measure it on yours first.
+# So LSH attention pays off only where all of this holds: tens of thousands of positions; a few keys that carry the
+# weight at *that* length; and a model that has learned to live with
+# misses ([page 13b](13b_learning.ipynb) trains some). In memory, a fused kernel
+# takes less than LSH attention at every length ([page 13c](13c_conventions.ipynb)). We haven't measured
+# a GPU, where fused kernels are at their best.
 #
-# And memory? This is what each method keeps for the backward pass:
+# ## 13.8 The sort sees the future
+#
+# The mask hides every later sock. **So an output can't depend on what comes later?** Test it. M is
+# the last of the eight, and no other sock may look at it. Paint M blue, so that it falls into bucket 3,
+# and repeat the first round:
 
-# %% Table: memory for the backward pass tags=["hide-input"]
-ch13.memory_table()
+# %%
+painted = x.clone()
+painted[7] = torch.tensor([-1.0, -8.0])  # M, the last sock, is blue now
+new_bucket = hash_into_buckets(painted, turns[0])
+new, _ = one_round(painted, sizes, new_bucket, c=2)
+print(f"S: {first[4].item():.1f} before, {new[4].item():.1f} after")
 
 # %% [markdown]
-# The matrix grows with the square of the length, LSH attention in proportion to it. But the fused
-# kernel keeps no weights at all: it recomputes them, block by block, in the backward pass. Against it,
-# LSH attention costs memory at every length. Over naive attention, the norm in 2020, it saves some.
-# With four rounds it does so only from 2048 on. ([Page 13c](13c_conventions.ipynb) measures other
-# implementations.)
+# S is the fifth sock, M the eighth, and yet M has changed the output of S. The mask is right: S gave M
+# no weight, before or after. But the sorted line was `R Y | G T | S M | B P`, and now it is
+# `R Y | G T | S B | P M`. B has moved up into the window of S. **The mask decides which keys a query may
+# use; the sort decides which keys it meets, and it sorts the whole text, future included.**
 #
-# ## 13.8 Pitfalls
+# So how many outputs change if only the last word of a text does? Guess, for 128 random vectors and
+# four rounds with chunks of 16.
+
+# %% tags=["remove-input", "remove-stdout"]
+moved, change, moved_exactly = ch13.last_word()
+say(
+    f"{moved} of the 127 earlier outputs change, by {percent(change)} of their size "
+    "overall. With chunks of 64, two chunks cover the text, "
+    f"every query meets every key, and {moved_exactly or 'none'} of the 127 change: "
+    "exact attention is causal, LSH attention isn't."
+)
+
+# %% Proof: S, before and after tags=["hide-input", "proof"]
+check_close("S, with M blue: exact attention", new[4], exact[4], 1e-4)
+
+# %% [markdown]
+# **What does that mean for your numbers?** A *teacher-forced* loss, computed over a whole text at once,
+# uses windows that depend on later words. When the model generates, those words don't exist yet, and its
+# windows differ. So the loss that you report isn't exactly the loss of what the model generates. The
+# published code hashes whole sequences, too. Training hardly *profits* from that: [page
+# 13c](13c_conventions.ipynb) says why, compares losses, and says how to generate.
 #
-# **Changing the last word changes earlier outputs.** Your mask compares places in the sorted
-# line, where "later" means a higher bucket. Compare the original positions, which are in `order`.
+# ## 13.9 Pitfalls
+#
+# **Earlier outputs change although the buckets are the same.** Your mask compares places in the sorted
+# line, where "later" means a higher bucket. Compare the original positions, which are in `order`. To
+# test the mask apart from the sort, change the last *value* and keep the buckets.
 #
 # **Queries find little beyond their neighbours in the sequence.** If your vectors share a large mean,
-# they all point roughly the same way and crowd into one or two buckets. Then sorting changes little,
+# they crowd into one or two buckets,
 # and each query sees the nearest positions instead of the most similar keys. Check how full your
 # buckets are.
-#
-# **Two evaluations of the same model differ.** Each call draws new random matrices. That isn't a bug, but
-# fix the seed when you compare. More rounds at test time help, as 13.6 shows.
 
 # %% Proof: a mask by position, and one by place tags=["hide-input", "proof"]
 ch13.check_future(one_round)
@@ -517,19 +490,15 @@ ch13.check_future(one_round)
 # %% Measured: vectors with a large mean tags=["hide-input", "proof"]
 ch13.check_mean()
 
-# %% Measured: two evaluations of one layer tags=["hide-input", "proof"]
-ch13.check_draws()
-
 # %% [markdown]
 # **Gradients are wrong with checkpointing or reversible layers, and often nothing complains.** Both
-# repeat the forward pass during the backward pass. If the repetition hashes anew, the gradients belong
-# to different windows ([page 13b](13b_learning.ipynb)). The reversible layers of this book notice it
-# and refuse ([page 14c](14c_reformer.ipynb)).
+# repeat the forward pass. If the repetition hashes anew, the gradients belong
+# to different windows ([page 13b](13b_learning.ipynb)).
 #
-# ## 13.9 Exercises
+# ## 13.10 Exercises
 #
 # In the [exercises](exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
-# write LSH attention for an encoder, and repair one that sees the future. (For Colab:
+# write LSH attention for an encoder, and repair a mask that shows the future. (For Colab:
 # `notebooks/exercises/13_lsh_attention.ipynb`.)
 #
 # **Quick questions**
@@ -537,16 +506,7 @@ ch13.check_draws()
 # <details><summary>A sequence of 128, chunks of 64. What is lost?</summary>
 #
 # Nothing. There are two chunks, and each looks at itself and the other. One round is exact,
-# whatever the buckets.
-#
-# </details>
-#
-# <details><summary>S and B share one of four buckets with probability 0.66. How many rounds
-# bring them together all but once in a hundred times?</summary>
-# <!-- exact: 0.66 = 1 - degrees(acos(56 / 65)) / 90 -->
-#
-# Five: they miss each other in all of them with probability $0.34^5 = 0.005$; with four it's 0.013.
-# <!-- exact: 0.013 = (degrees(acos(56 / 65)) / 90) ** 4 -->
+# whatever the buckets, and causal too.
 #
 # </details>
 #
@@ -555,30 +515,28 @@ ch13.check_draws()
 #
 # That costs the same number of scores. But a border that separates a pair stays where it is, and the
 # two may still be far apart in the line. Four rounds draw the borders four times: in 13.6 they find the
-# heaviest key 96 % of the time, the long chunk 83 %. <!-- printed: 96 %, 83 % -->
+# heaviest key 96 % of the time, one round with long chunks 83 %. <!-- printed: 96 %, 83 % -->
 #
 # </details>
 #
-# ## 13.10 What to remember
+# ## 13.11 What to remember
 #
-# 1. A few keys carry most of a query's weight. The others needn't be computed, if you can tell
-#    beforehand which they are.
+# 1. A few keys carry most of a query's weight. If you can tell which, skip the others.
 # 2. The hash is the index of the largest entry of $[xR, -xR]$ for a random $R$: the smaller the angle
 #    between two vectors, the likelier they share a bucket.
 # 3. Sort by bucket, cut into chunks, look one chunk back, undo the sort. Mask by original
 #    position, and let no query look at itself unless it's alone.
 # 4. A pair is lost to a border or in a full bucket. Further rounds find most of these pairs, and the
 #    rounds are joined by a softmax of their log-sum-exps.
-# 5. LSH attention's time grows faster than linearly with the length, but slower than its square. It's an
-#    approximation: in the time of a fused, exact kernel, on one CPU core at 16,384 positions, four
-#    rounds are off by a third, even with sharp queries.
+# 5. The mask is causal, the sort isn't: which earlier keys a query meets depends on later words, too.
+# 6. LSH attention is an approximation: at 16,384 positions on one CPU core, four rounds take as long
+#    as a fused, exact kernel, and are off by a third, even with sharp queries.
 #
-# **What became of it?** The Routing Transformer (2020) replaced the hash by k-means clusters that it
-# learns. Then fused kernels made exact attention fast and cheap in memory
-# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022), and sliding windows and shared keys and
-# values made it cheaper still. Looking only at a few chunks came back with models that learn which
-# ([Native Sparse Attention](https://arxiv.org/abs/2502.11089), 2025). The hash itself lives on for very long
-# sequences: HyperAttention (2023) sorts by it, and MagicPIG (2024) hashes a long cache of keys.
+# **What became of it?** Fused kernels made exact attention fast and cheap in memory
+# ([FlashAttention](https://arxiv.org/abs/2205.14135), 2022). Looking only at a few chunks came back with
+# models that learn which ([Native Sparse Attention](https://arxiv.org/abs/2502.11089), 2025), and the hash
+# for very long sequences: [HyperAttention](https://arxiv.org/abs/2310.05869) (2023) sorts by it,
+# [MagicPIG](https://arxiv.org/abs/2410.16179) (2024) hashes a long cache of keys.
 
 # %% What this chapter cost tags=["hide-input", "proof"]
 from annotated.page.notebook import cost
@@ -591,10 +549,7 @@ cost()
 # - [Kitaev, Kaiser and Levskaya (2020)](https://arxiv.org/abs/2001.04451), *Reformer*: section 2
 #   is this chapter, section 3 is [chapter 14](14_reversible_layers.ipynb).
 # - [Andoni et al. (2015)](https://arxiv.org/abs/1509.02897): the hash, and how good it can get.
-# - [Roy et al. (2020)](https://arxiv.org/abs/2003.05997), *Routing Transformer*;
-#   [Han et al. (2023)](https://arxiv.org/abs/2310.05869), *HyperAttention*;
-#   [Chen et al. (2024)](https://arxiv.org/abs/2410.16179), *MagicPIG*.
-# - [Dao et al. (2022)](https://arxiv.org/abs/2205.14135), *FlashAttention*.
+# - [Roy et al. (2020)](https://arxiv.org/abs/2003.05997), *Routing Transformer*: clusters instead of a hash.
 #
 # ## Where this comes from
 #

@@ -13,7 +13,15 @@ from matplotlib.path import Path
 from torch import Tensor
 from torch.nn import functional as F
 
-from annotated.chapters.ch13.lsh import LENGTH, exact_attention, meetings
+from annotated.chapters.ch13.lsh import (
+    DUPLICATE,
+    LENGTH,
+    LSHText,
+    duplicates,
+    exact_attention,
+    meetings,
+    second_word,
+)
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
@@ -21,6 +29,7 @@ from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, THIS, plot_bars, plot_lines
 from annotated.page.records import grouped, percent
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
+from annotated.training import evaluating
 
 TURNS = (0, 45, 70, 25)  # degrees that four rounds turn by
 SQUARE = numpy.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
@@ -124,6 +133,13 @@ def hashed(x: Tensor, turn: int, buckets: int, rounds: int) -> Tensor:
     angles = torch.atan2(x[:, 1], x[:, 0]).double().rad2deg()
     turned = angles - turn - torch.tensor(TURNS[:rounds])[:, None]
     return ((turned + width / 2) % 360 // width).long()
+
+
+def turn_by(degrees: float) -> Tensor:
+    """Return the matrix (2, 2) that turns a point, on its left, clockwise."""
+    angle = torch.tensor(float(degrees)).deg2rad()
+    c, s = angle.cos(), angle.sin()
+    return torch.tensor([[c, -s], [s, c]])
 
 
 def largest(names: str, both_signs: Tensor, bucket: Tensor) -> Html:
@@ -498,29 +514,6 @@ def check_misses(missed: Mapping[str, Tensor]) -> None:
     )
 
 
-def check_long() -> None:
-    """Measure four rounds among 16,384 vectors, for a sample of the queries."""
-    asking, rows = torch.arange(64, 16384, 16), []
-    for seed in range(3):
-        generator = torch.Generator().manual_seed(seed)
-        x = noisy_prototypes(16384, 128, generator)
-        scores = x[asking] @ F.normalize(x, dim=-1).T
-        later = torch.arange(16384) >= asking[:, None]
-        weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
-        met = torch.zeros_like(later)
-        for bucket in lsh_buckets(x, (22, 22), 4, generator):
-            chunk = bucket.argsort(stable=True).argsort() // 64
-            mine = (chunk[asking, None] - 1).clamp(min=0)
-            met |= (chunk == mine) | (chunk == mine + 1)
-        rows.append([_found(met, weights, 1), (weights * met).sum(dim=-1).mean()])
-    key, weight = torch.tensor(rows).mean(0)
-    assert key > 0.9 and weight > 0.8
-    print(
-        f"measured: 512 scores instead of {16384 // 2} find the heaviest key\n"
-        f"{percent(key)} of the time and {percent(weight)} of the weight"
-    )
-
-
 ASKED = ("full", "LSH-8", "LSH-4", "LSH-2", "LSH-1")
 
 
@@ -671,11 +664,41 @@ def memory_table() -> Html:
     )
 
 
-# ---- pitfalls ------------------------------------------------------------------------
+# ---- the future, and pitfalls --------------------------------------------------------
+
+
+def last_word() -> tuple[int, float, int]:
+    """Change the last of 128 vectors, and see which earlier outputs of a layer move.
+
+    Returns:
+        How many move, and by what share of their size; how many, if two chunks hold
+        all, so that each query meets every key.
+    """
+    torch.manual_seed(0)
+    layer = LSHSelfAttention(64, 4, chunk=16, rounds=4, causal=True)
+    text, other = torch.randn(2, 1, 128, 64)
+    other = torch.cat([text[:, :-1], other[:, -1:]], dim=1)
+    moved, shares = [], []
+    for layer.chunk in (16, 64):
+        outputs = []
+        for words in (text, other):
+            torch.manual_seed(1)  # the same random matrices
+            with torch.no_grad():
+                outputs.append(layer(words)[0, :-1])
+        change = outputs[0] - outputs[1]
+        moved.append(int((change.abs() > 1e-4).any(dim=-1).sum()))
+        shares.append((change.norm() / outputs[0].norm()).item())
+    # the page: most move, although the mask is right; of exact attention, none
+    assert moved[0] > 64 and moved[1] == 0
+    return moved[0], shares[0], moved[1]
 
 
 def check_future(one_round: Callable[..., tuple[Tensor, Tensor]]) -> None:
-    """Change the last value, and see which outputs of a ``one_round`` move."""
+    """Change the last value, and see which outputs of a ``one_round`` move.
+
+    Buckets and order stay as they are: this tests the mask, not the sort, which looks
+    ahead (:func:`last_word`).
+    """
     generator = torch.Generator().manual_seed(0)
     x = 4 * torch.randn(64, 8, generator=generator)
     values = torch.randn(64, 5, generator=generator)
@@ -695,7 +718,8 @@ def check_future(one_round: Callable[..., tuple[Tensor, Tensor]]) -> None:
     assert moved[0] == 0, f"{moved[0]} outputs see a later value"
     assert moved[1] >= 3
     print(
-        "✓ 64 positions, the last value changed: no earlier output moves, exactly\n"
+        "✓ 64 positions, the last value changed, the buckets kept: no earlier output "
+        "moves, exactly\n"
         f"measured: {moved[1]} of them move if the mask compares places in the line"
     )
 
@@ -762,8 +786,12 @@ def check_gradients() -> None:
 
 def check_replay(
     gradient: Callable[[bool], Tensor], layer: LSHSelfAttention, inputs: Tensor
-) -> None:
-    """Compare a notebook's ``gradient``, replayed or not, with the plain one."""
+) -> float:
+    """Compare a notebook's ``gradient``, replayed or not, with the plain one.
+
+    Returns:
+        How far it's off if it isn't replayed, as a share of its size.
+    """
     torch.manual_seed(1)
     wanted = torch.autograd.grad(layer(inputs).square().sum(), inputs)[0]
     claim = "random numbers replayed: the plain gradient"
@@ -776,6 +804,41 @@ def check_replay(
         f"measured: hashed anew, the gradient is off by {percent(wrong)} (cosine with "
         f"the right one {cosine:.2f})"
     )
+    return wrong
+
+
+def watching(
+    model: LSHText, watched: list[tuple[int, float, float]]
+) -> Callable[[int], None]:
+    """Return a function that adds to ``watched`` every 25 steps.
+
+    The step, how often the matching key is met in a head, and the share of answers
+    that are right.
+    """
+    attention = model.blocks.layers[0].attention
+    probe = duplicates(64, torch.Generator().manual_seed(1))
+    asking = torch.arange(DUPLICATE["word"] + 1, LENGTH)
+    answering = asking - DUPLICATE["word"]
+
+    def watch(step: int) -> None:
+        if step % 25:
+            return
+        read = []
+        hook = attention.register_forward_pre_hook(
+            lambda _, given: read.append(given[0])
+        )
+        with evaluating(model):
+            logits, target = second_word(model, probe)
+            met = [
+                meetings(attention.hash(read[0]), DUPLICATE["chunk"])
+                for _ in range(4)  # four draws of the random matrices
+            ]
+        hook.remove()
+        pairs = torch.cat(met, dim=2)[..., asking, answering]
+        right = (logits.argmax(dim=-1) == target).double().mean().item()
+        watched.append((step, pairs.double().mean().item(), right))
+
+    return watch
 
 
 def meeting_figure(watched: Sequence[tuple[int, float, float]]) -> Html:

@@ -120,8 +120,8 @@ from annotated.checks import check
 # *3 points. Goal: tell places from positions.*
 #
 # A colleague has written causal LSH attention with several rounds. It runs, and the shapes are
-# right. But when she changes the last vector of a sequence, outputs before it change, too;
-# many outputs seem to belong to other words; and where all values are 1, the outputs
+# right. But when she changes the last vector of a sequence and keeps the buckets, outputs before it
+# change, too; many outputs seem to belong to other words; and where all values are 1, the outputs
 # aren't.
 #
 # ```python

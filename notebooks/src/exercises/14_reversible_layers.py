@@ -193,7 +193,7 @@ from annotated.checks import check
 # 3. With $F(x) = x$ and $G(x) = x$, both outputs are $x_1 + x_2$, so $(1, 2)$ and $(2, 1)$ give
 #    the same, $(3, 3)$. No function can get back from there: the layer isn't reversible.
 #
-# *Where chapter 14 shows it.* 14.2, 14.3, 14.4 and 14.8.
+# *Where chapter 14 shows it.* 14.2, 14.3, 14.4 and 14b.5.
 #
 # *How the points are given.* A quarter for each letter; a third for each number of question 2
 # (24 states instead of 25 counts); one for an example with "can't be undone".

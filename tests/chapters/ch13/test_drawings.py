@@ -16,9 +16,7 @@ def test_buckets_by_angles_are_those_of_the_hash():
         found = ch13.hashed(SOCKS, turn, buckets, 4)
         assert found.shape == (4, 5)
         for row, other in zip(found, ch13.TURNS, strict=True):
-            angle = torch.tensor(float(turn + other)).deg2rad()
-            c, s = angle.cos(), angle.sin()
-            turned = SOCKS @ torch.tensor([[c, -s], [s, c]])[:, : buckets // 2]
+            turned = SOCKS @ ch13.turn_by(turn + other)[:, : buckets // 2]
             both = torch.cat([turned, -turned], dim=-1)
             assert row.equal(both.argmax(dim=-1)), (turn, buckets, other)
 
