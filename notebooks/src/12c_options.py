@@ -256,4 +256,13 @@ if ENWIK8:
         print(f"{kind}: {bits:.3f} bits per byte")
 
 # %% [markdown]
+# ## 12c.10 What the book leaves out
+#
+# The published code has four kinds of attention, `attn_type` 0 to 3. Number 0 is the one of
+# chapter 12; 1 learns a vector for each distance, like
+# [Shaw et al.](https://arxiv.org/abs/1803.02155), and a bias; 2 and 3 add absolute positions to the
+# states (12c.5). A *sampled softmax* compares the target with a sample of the vocabulary instead of
+# all of it, in training only. `tie_projs` shares the maps of clusters between embedding and softmax,
+# where [page 12b](12b_adaptive_softmax.ipynb) shares the tables. None of them is built here.
+#
 # Back to [chapter 12](12_transformer_xl.ipynb).
