@@ -253,45 +253,19 @@ print(f"measured: without a causal mask it ends at {blind[-1]['loss']:.4f}")
 # Label smoothing, gradient clipping and dropout aren't needed here ([page
 # 8c](08c_depth_and_steps.ipynb) tries the first two).
 
-# %% What is kept while it learns tags=["hide-input"]
-from annotated.attention import record_attention
-from annotated.decoding import greedy_decode
-from annotated.page.notebook import show_table
+# %%
+from annotated.page.notebook import show_source
+from annotated.recipes.copy_task import next_symbol_loss
 
-pairs = next(copy_batches(seed=77, steps=1, size=500))
-some_source, some_target = (side.to(device) for side in pairs)
-LOOKS = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250)
-CROSS = "decoder.layers.0.cross_attention"
-seen, stages = {}, {}
-
-
-def look(step):
-    """Keep what the model writes for `watched`, and where it looks."""
-    if step not in LOOKS:
-        return
-    source = watched.to(device)
-    found = greedy_decode(model, source, start=START, max_new_tokens=9)
-    begun = torch.cat([source[:, :1], found[:, :-1]], dim=1)
-    model.eval()
-    with torch.no_grad(), record_attention(model) as maps:
-        model(source, begun)
-    weights = maps[CROSS][0][0].cpu()  # (h, 9, 10)
-    with torch.no_grad():
-        logits = model(some_source, some_target[:, :-1])
-    wanted = some_target[:, 1:]
-    test_loss = F.cross_entropy(logits.mT, wanted).item()
-    seen[step] = (weights, found[0].tolist(), test_loss)
-    answers = logits.argmax(dim=-1)
-    known = (answers[:, :, None] == wanted[:, None]).any(dim=-1)
-    stages[step] = [
-        x.float().mean().item() for x in (known, answers == wanted)
-    ]
+show_source(next_symbol_loss, train_copy, fold="the training, as it ships")
 
 
 # %% tags=["remove-stderr"]
+from annotated.chapters.ch08.drawings import watching
+
 torch.manual_seed(0)
 model = Transformer(config).to(device)
-look(step=0)  # keeps what it writes and where it looks, for 8.5
+look, seen, stages = watching(model, watched)  # what it writes, for 8.5
 history = train_copy(model, copy_batches(0, 250, 128), on_step=look)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
@@ -404,6 +378,7 @@ train_copy(short, copy_batches(0, 80, 64), steps=80)
 models["cut short"] = short
 
 # %% Table: what each model reaches tags=["hide-input"]
+from annotated.decoding import greedy_decode
 from annotated.recipes.copy_task import exact_copies
 
 exact, shares = {}, {}
@@ -594,7 +569,7 @@ ch08.attention_explorer(seen, watched[0].tolist(), floor)
 # %% Proof: the staircase tags=["hide-input", "proof"]
 spots = {
     step: [head.diagonal(offset=1).mean().item() for head in seen[step][0]]
-    for step in LOOKS
+    for step in seen
 }
 average = {step: sum(each) / 4 for step, each in spots.items()}
 expect(
@@ -667,6 +642,7 @@ say(
 # was trained *with* these parts and relies on them. Take the same parts out now:
 
 # %% Table: without a part, before training and after tags=["hide-input"]
+from annotated.page.notebook import show_table
 from annotated.recipes.parts import Skips, take_away
 
 no_layer = deepcopy(model)

@@ -317,11 +317,13 @@ ch12.score(terms, by_hand)
 # for each *key*. To see where each number has to go, write down its address instead of its value.
 # **32 means: query 3, distance 2.** (On this page, rows and columns are counted from 1.)
 
+# %%
+address = 10.0 * torch.arange(1, 4)[:, None] + torch.arange(4, -1, -1)
+
 # %% Picture: where the numbers are, and where we want them tags=["hide-input"]
 from annotated.page.pictures import chain
 
-tens = 10.0 * torch.arange(1, 4)[:, None]
-address, wanted = tens + torch.arange(4, -1, -1), tens + distance
+wanted = 10.0 * torch.arange(1, 4)[:, None] + distance
 chain(
     ch12.by_key(address, "what we have", columns=list("43210"), mask=None),
     "→",
