@@ -383,22 +383,6 @@ def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Htm
     )
 
 
-def strip(model: GPT, ids: Tensor, line: str, head: int) -> Html:
-    """Draw the weights that a head gives, after the last character, to a line's."""
-    looks = last_weights(model, ids)[0, head, -1]
-    drawing, size = Drawing(350, 46), 348 / len(line)
-    for i, (character, weight) in enumerate(zip(line, looks.tolist(), strict=True)):
-        shade = weight / max(looks).item()
-        drawing.frame(1 + size * i, 2, size - 1, 24, shade=shade, color="weight")
-        drawing.text(1 + size * (i + 0.45), 41, sign(character), code=True)
-    top = looks.argsort(descending=True)[:3].tolist()
-    said = [f"{looks[i]:.2f} on {sign(line[i])}, {len(line) - 1 - i} back" for i in top]
-    return drawing.figure(
-        alt=f"The characters of a line, shaded by weight: {'; '.join(said)}.",
-        caption=f"Where head {head} looks after the last character: {'; '.join(said)}.",
-    )
-
-
 @torch.no_grad()
 def surprises(model: GPT, ids: Tensor, text: str) -> Html:
     """Show a method in a held-out ``text`` of these ids, each character by its bits."""
