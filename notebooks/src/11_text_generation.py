@@ -497,7 +497,7 @@ print(
 # %% [markdown]
 # Python is full of indentation, so another space is a fair guess, and at temperature 1 the model
 # soon moves on. At 0.5 that's far harder. <!-- given: 0.5 --> Far better models get caught in the
-# same way when they decode greedily or by *beam search*: they repeat a sentence, and each
+# same way when they decode greedily or by [beam search](09b_search.ipynb): they repeat a sentence, and each
 # repetition makes the next one likelier
 # ([Holtzman et al., 2020](https://arxiv.org/abs/1904.09751), figure 4).
 #

@@ -660,7 +660,7 @@ ch12.cost_table(recorded("evaluation_cost"))
 # 128, the window costs little more than twice as much as the memory. And a memory that advances by
 # one costs 60 times as much, too: it holds *states*, and each call makes keys and values of all
 # 800 again. With steps of 800 the window is even cheaper.
-# <!-- cited: 1,800 --> <!-- exact: 240 = round(79 / 0.33, -1), 60 = round(20 / 0.33, -1) -->
+# <!-- exact: 240 = round(79 / 0.33, -1), 60 = round(20 / 0.33, -1) -->
 #
 # **Is the longer reach worth anything?** By 12.2, two layers reach two segments back. Do they *use*
 # what lies there? Here is a text for which they should: random words, each written twice. A model
@@ -675,7 +675,7 @@ ch12.recall_table(recorded("recall"))
 # taught a state to keep a letter for a later segment.) So count on `mem_len`, not on the reach.
 #
 # So a memory pays if the text comes in order, if guesses come few at a time, and if more context
-# helps, as it does the paper's model of words, up to 640 of them ([page 12c](12c_options.ipynb)).
+# helps. It helps the paper's model of words, up to a context of 640 words ([page 12c](12c_options.ipynb)).
 #
 # ## 12.8 Pitfalls
 #

@@ -469,13 +469,12 @@ def starts(model: Transformer, rows: Rows, source: Tensor) -> Html:
         size = {"start": start, "max_new_tokens": wanted.shape[1]}
         found = greedy_decode(model, source.cpu(), **size)
         right = (found == wanted).all(dim=1)
-        shares[LETTERS[start]] = 100 * right.float().mean().item()
+        shares[LETTERS[start] if start else "pad"] = 100 * right.float().mean().item()
     axes = {"xlabel": "start symbol", "ylabel": "exact copies, %", "ylim": (0, 105)}
     ax = plot_bars({"this model": shares}, colors={"this model": (THIS, 0.4)}, **axes)
     for row in rows:
         others = [100 * row["start"][str(start)]["exact"] for start in order]
         ax.plot(range(len(order)), others, "o", mfc="none", color=COLOURS["ink"])
-    ax.text(1, 13, "padding", ha="center", color=COLOURS["muted"])
     return show(
         ax.figure,
         title="Trained to start from a, it copies less from anything else",
