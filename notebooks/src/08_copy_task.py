@@ -487,7 +487,7 @@ print(f"{cured} of them left if the first is corrected")
 # %% [markdown]
 # So mistakes spread, and not only through the decoder's self-attention: in models trained without
 # self-attention and cut short, correcting the first mistakes prevented 90 % of the later ones. A
-# likely reason is that teacher forcing never showed the model a prefix with a mistake in it:
+# possible reason is that teacher forcing never showed the model a prefix with a mistake in it:
 # **exposure bias** ([Ranzato et al., 2016](https://arxiv.org/abs/1511.06732)). To test that, you would
 # train a model on such prefixes.
 # <!-- recorded spread: 90 = 1 - sum(row["left"] for row in record["rows"] if row["without"]) / sum(row["later"] for row in record["rows"] if row["without"]) -->
