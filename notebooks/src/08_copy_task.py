@@ -253,11 +253,15 @@ print(f"measured: without a causal mask it ends at {blind[-1]['loss']:.4f}")
 # Label smoothing, gradient clipping and dropout aren't needed here ([page
 # 8c](08c_depth_and_steps.ipynb) tries the first two).
 
-# %%
+# %% tags=["remove-input"]
 from annotated.page.notebook import show_source
 from annotated.recipes.copy_task import next_symbol_loss
 
-show_source(next_symbol_loss, train_copy, fold="the training, as it ships")
+show_source(
+    next_symbol_loss,
+    train_copy,
+    fold="The loss and the training, as they ship",
+)
 
 
 # %% tags=["remove-stderr"]

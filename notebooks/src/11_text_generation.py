@@ -215,7 +215,7 @@ class SmallGPT(nn.Module):
         return x @ self.embedding.weight.T  # (b, t, v): logits
 
 
-# %%
+# %% tags=["remove-input"]
 from annotated.gpt import GPT
 from annotated.page.notebook import show_source
 

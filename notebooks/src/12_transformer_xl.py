@@ -52,7 +52,6 @@ from annotated.chapters.ch12.segments import (
     bits_by_segment_position,
     train_on_segments,
 )
-from annotated.page.notebook import show_source
 
 # %% tags=["remove-stderr"]
 models = {}
@@ -132,6 +131,16 @@ known = torch.cat([memory, x], dim=1)  # (b, s, d)
 mask = causal_mask(x.shape[1], known.shape[1])  # True = may attend
 y = attention(x, known, mask=mask)  # (b, t, d)
 print(f"queries {x.shape[1]}, keys {known.shape[1]}, output {tuple(y.shape)}")
+
+# %% Picture: what each query may look at tags=["hide-input"]
+from annotated.page.pictures import chain
+
+sees = mask[0, 0]
+chain(
+    ch12.by_key(sees.float(), "1 = may attend", mask=sees),
+    caption="Rows: the segment's queries. Columns: keys, s and p from memory, "
+    "then the segment's own. Hatched: hidden.",
+)
 
 # %% [markdown]
 # And $\mathrm{sg}$? That's **stop-gradient**, `detach()` in PyTorch: no gradient flows into the
@@ -321,8 +330,6 @@ ch12.score(terms, by_hand)
 address = 10.0 * torch.arange(1, 4)[:, None] + torch.arange(4, -1, -1)
 
 # %% Picture: where the numbers are, and where we want them tags=["hide-input"]
-from annotated.page.pictures import chain
-
 wanted = 10.0 * torch.arange(1, 4)[:, None] + distance
 chain(
     ch12.by_key(address, "what we have", columns=list("43210"), mask=None),
@@ -439,7 +446,8 @@ def relative_attention(queries, keys, values, r, u, v):
 # looks at both. The model is a stack of them, and **each layer has a memory of its own**: its
 # inputs. (For vocabularies of words, see [page 12b](12b_adaptive_softmax.ipynb).)
 
-# %%
+# %% tags=["remove-input"]
+from annotated.page.notebook import show_source
 from annotated.transformer_xl import (
     RelativeMultiHeadAttention,
     TransformerXL,
@@ -451,7 +459,7 @@ show_source(
     TransformerXLLayer.forward,
     TransformerXL._read,
     train_on_segments,
-    fold="the attention, a layer, the stack and the training, as they ship",
+    fold="The attention, a layer, the stack and the training, as they ship",
 )
 
 # %% Proof: four terms, five lines and the module agree tags=["hide-input", "proof"]
