@@ -379,7 +379,7 @@ def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Htm
         title="Open brackets get more weight than closed ones",
         alt="Weights on brackets, in units of the average's: " + "; ".join(said),
         caption="Second layer, new code, brackets that are equally far back. Before "
-        f"training, the named head: {before[0]:.1f} × and {before[1]:.1f} ×.",
+        f"training, head {best}: {before[0]:.1f} × and {before[1]:.1f} ×.",
     )
 
 
@@ -619,8 +619,8 @@ def words_table(
         ("", "known", "distinct", "spaces"),
         [*rows, ("held-out modules", *row)],
         caption=f"{taken} words at each setting, of three letters or more; spaces: "
-        "their share of all characters. Held-out modules: known words and spaces of "
-        "all, distinct ones the median of ten draws of as many.",
+        "their share of all characters. Distinct words of held-out modules: the "
+        f"median of ten draws of {taken}.",
     )
 
 
