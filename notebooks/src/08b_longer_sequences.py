@@ -3,7 +3,7 @@
 #
 # The model of [chapter 8](08_copy_task.ipynb) copies nine letters without a mistake.
 # Give it twelve and it stumbles; give it three and it doesn't know when to stop. Both
-# can be cured without one longer training sequence: **what a model can't do at length
+# can be cured without a single longer training sequence: **what a model can't do at length
 # 16 is often not copying, but recognising positions it has never seen.** This page
 # adds an end symbol, mixed lengths and shifted positions. You can skip it.
 # About 15 minutes.
@@ -36,7 +36,6 @@ ch08.lengths(ways)
 
 # %%
 from annotated.batches import sequence_task
-from annotated.page.notebook import show_source
 from annotated.recipes.copy_task import COPY_END, with_end
 
 LETTERS = "·abcdefghij."
@@ -53,9 +52,6 @@ _, mixed = sequence_task("copy", 3, generator, shortest=2)
 for row in with_end(mixed).tolist():
     print(letters(row))
 
-# %%
-show_source(with_end)
-
 # %% [markdown]
 # ## 8b.3 Shifted positions
 #
@@ -67,6 +63,7 @@ show_source(with_end)
 # ones.)
 
 # %%
+from annotated.page.notebook import show_source
 from annotated.recipes.copy_task import Shifted
 
 show_source(Shifted)

@@ -28,7 +28,7 @@ ch08.depths(deep["rows"])
 # deep models stay affordable.
 #
 # With one layer or two, the order makes little difference. With four it does:
-# post-norm lags behind, most at the high rate. Is it *unable*, or only slow? Give those
+# post-norm lags behind, above all at the high rate. Is it *unable*, or only slow? Give those
 # models twice the steps, and move the fall of the rate back accordingly:
 
 # %% Table: twice the steps tags=["hide-input"]
@@ -36,7 +36,7 @@ ch08.longer_table(deep)
 
 # %% [markdown]
 # It was only slow. At the low rate it copies as well as pre-norm, given twice the time; at
-# the high one it depends on the seed. (With four layers, that is. How the gap grows with depth, and why, is in
+# the high one it depends on the seed. (How the gap grows with depth, and why, is in
 # [chapter 6](06_encoder_decoder.ipynb). When trained to the end, shallow post-norm
 # models often come out ahead: [Takase et al., 2022](https://arxiv.org/abs/2206.00330).)
 #
@@ -64,7 +64,7 @@ ch08.published_table(runs["source"])
 
 # %% [markdown]
 # Why? Ten epochs of twenty batches are 200 steps, and the warm-up takes 400. Here is the
-# rate by step, and what of it a training run sees:
+# rate by step, and the part of it that a training run sees:
 
 # %%
 from annotated.training import noam_rate
@@ -112,7 +112,7 @@ play(
 ch08.warmups_table(runs["shorter"], parts["peaks"])
 
 # %% [markdown]
-# None of them rescues it. This small model needs more than 200
+# None of these rescues the run. This small model needs more than 200
 # batches of 30. The number that looked wrong wasn't the one that mattered, and *ten
 # epochs* says nothing until you know how many steps an epoch has: **count steps.**
 #

@@ -62,8 +62,8 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 #
 # That's a **language model**. It writes **autoregressively**: what it has written is what it
 # reads next. And it's easy to train, because the text itself holds the answers. The target of
-# each character is the character after it. (In training it reads the real text, never its own;
-# that's teacher forcing, and [chapter 8](08_copy_task.ipynb) shows what it costs.)
+# each character is the character after it. (That's teacher forcing: see
+# [chapter 8](08_copy_task.ipynb).)
 
 # %%
 from annotated.data.text import random_windows
@@ -92,15 +92,12 @@ ch11.questions(*(decode(ids[9, :8]) for ids in (window, target)))
 #
 # **How good is a guess?** If the model gave probability $p$ to the character that actually
 # comes, its guess costs $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a
-# thousand. The mean over a text is the loss in **bits per character**. It also measures compression:
-# with a model that reaches 2.4 bits, the text would fit into 2.4 bits per character instead of 8.
-# <!-- given: 2.4 -->
+# thousand. The mean over a text is the loss in **bits per character**.
 #
 # You'll meet the same loss in other units. PyTorch's cross-entropy takes natural logarithms and
 # gives *nats*; divide by ln 2 to get bits. Many papers report the **perplexity**, which is 2 to
 # the power of the bits: at 2.4 bits it's 5.3, as if the model had to choose among five equally
-# likely characters. (Usually it's per *token*, which can be a whole word.)
-# <!-- exact: 2.4, 5.3 = 2**2.4 -->
+# likely characters. <!-- exact: 2.4, 5.3 = 2**2.4 -->
 #
 # Guessing blindly among 96 characters costs $\log_2 96 = 6.58$ bits. How well does
 # counting do on the held-out modules (the *validation set*), with zero, one or two characters of
@@ -132,8 +129,7 @@ ch11.mixed(average, x, caption="Highlighted: after b, a quarter of each.")
 
 # %% [markdown]
 # A lower triangular matrix does it: the first $i$ entries of row $i$ are $1/i$, and the future
-# gets zeros. The highlighted row is what's known after `b`: a quarter of what has been read is
-# an opening bracket.
+# gets zeros.
 #
 # The bracket is still open. But write thirty more letters, and the average puts 0.03 on
 # it. <!-- exact: 0.03 = 1 / 34 --> **An average dilutes what matters.** So let's keep the
@@ -166,8 +162,8 @@ play(
 
 # %% [markdown]
 # At a score of 4 the last row puts 0.95 on the bracket, and thirty letters later it would still
-# be 0.62. <!-- exact: 0.95 = exp(4) / (exp(4) + 3), 0.62 = exp(4) / (exp(4) + 33) --> (A
-# larger score would hold it longer: 8 leaves the letters next to nothing.) And the average? It's *uniform attention*: if all
+# be 0.62. <!-- exact: 0.95 = exp(4) / (exp(4) + 3), 0.62 = exp(4) / (exp(4) + 33) --> And
+# the average? It's *uniform attention*: if all
 # queries are zero, every score is 0, and all keys are equal.
 
 # %% Proof: this is chapter 2's attention tags=["hide-input", "proof"]
@@ -175,16 +171,15 @@ check_close("a score of 0 gives the average", attend(0.0)[0], average)
 ch11.check_mixing(attend, x)
 
 # %% [markdown]
-# In a trained model, nobody writes queries by hand. Section 11.4 looks for a head that has come
-# up with the same question.
+# In a trained model, nobody writes queries by hand. Section 11.4 looks for a head that asks the
+# same question.
 #
 # ## 11.3 A GPT is half of chapter 6
 #
 # Chapter 6's decoder attends twice: to what it has written, and to the source it translates.
 # Here there's no source. Leave out the second attention, and what remains of a decoder layer
 # is the *encoder* layer, under a causal mask. That's all a GPT (a *generative pre-trained
-# Transformer*) is made of. (The norms sit where GPT-2 has them; the first GPT had them after
-# each sum. Both use GELU in place of our ReLU.)
+# Transformer*) is made of.
 
 # %% Picture: a GPT tags=["hide-input"]
 ch11.architecture()
@@ -220,14 +215,14 @@ class SmallGPT(nn.Module):
         return x @ self.embedding.weight.T  # (b, t, v): logits
 
 
-# %%
+# %% tags=["remove-input"]
 from annotated.gpt import GPT
 from annotated.page.notebook import show_source
 
 show_source(GPT, fold="The book's GPT: the same, with options")
 
 # %% [markdown]
-# That's all of it. `causal=True` is the mask of chapter 4. The positions are a learned table
+# `causal=True` is the mask of chapter 4. The positions are a learned table
 # ([page 5b](05b_train_short_test_long.ipynb)) with a row for each of `longest` positions, and the
 # output uses the embedding matrix a second time, as in chapter 6. From here on we use the book's
 # `GPT`, which begins with smaller numbers.
@@ -241,16 +236,11 @@ ch11.check_gpt()
 # ## 11.4 Is attention better than an average?
 #
 # Our text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to test on. We work at character level:
-# each token is a single character. (Large models read *subword tokens*, common words whole and rare ones in pieces; the code
-# would stay the same.) The model is tiny: two layers of width 48, four heads, no dropout.
-# It trains with [chapter 7](07_training.ipynb)'s loop for 3,000 steps, each on 16 random windows
-# of 64 characters, at a learning rate of up to 0.01. <!-- given: 0.01 -->
-
-# %%
-from annotated.gpt import next_token_loss
-
-show_source(next_token_loss)
+# 39 modules to learn from, and eight other modules to test on. Each token is a single character.
+# (Large models read *subword tokens*, common words whole and rare ones in pieces.) The model is
+# tiny: two layers of width 48, four heads, no dropout. It trains with
+# [chapter 7](07_training.ipynb)'s loop and cross-entropy for 3,000 steps, each on 16 random windows
+# of 64 characters.
 
 # %% tags=["remove-stderr"]
 from annotated.recipes.text import bits_per_character, text_model, train_text
@@ -265,14 +255,14 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 ch11.learning(history, bits)
 
 # %% [markdown]
-# In all, training reads about one and a half times the text. The training loss ends clearly below
-# the held-out loss: new modules use names that it has never seen.
+# The training loss ends clearly below the held-out loss: new modules use names that the model has
+# never seen.
 #
 # For comparison, take the same model with queries and keys set to zero, so that each head can only
-# average the past (a sixth of its parameters then lie idle), and two others of the same size, a
-# recurrent network (a GRU) and a convolutional one. All train alike, on the same windows and at
-# attention's rate; we didn't tune one for the others. Over three seeds, attention is about 0.66 bits
-# better than the average. **Where does the
+# average the past, and two others of the same size, a
+# recurrent network (a GRU) and a convolutional network. All train alike, on the same windows and at
+# attention's learning rate; we didn't tune one for the others. Over three seeds, attention is about
+# 0.66 bits better than the average. **Where does the
 # average lose?** Guess before you look: how does its loss change from the first
 # position of a window to the last?
 # <!-- recorded text: 0.66 = mean(r["bits"] for r in record["rows"] if r["way"] == "average")
@@ -295,28 +285,14 @@ ch11.check_positions(runs)
 # tenth of a bit. They differ in how they find something far back, and
 # [page 11b](11b_other_models.ipynb) compares them.
 #
-# **And the brackets?** On average a guess of such a model hardly depends on any one character eight
-# or more places back ([11b.3](11b_other_models.ipynb)). But it does *look* that far, at brackets.
-# Nobody has labelled them, and yet on code that the model has never read, one of the second layer's
-# four heads prefers open brackets to closed ones more than the others do. Here's where it looks from
-# the end of a line:
+# **And the brackets?** On code that the model has never read, one of the second layer's four heads
+# prefers brackets that are *still open* to others, equally far back, that have been closed:
 
-# %% Measured: weights on brackets that are open, and closed tags=["hide-input"]
+# %% Figure: open brackets and closed ones, head by head tags=["hide-input"]
 fresh, _ = next(all_windows(text.validation, 64, 256))
 pairs = ch11.bracket_pairs(map(decode, fresh.tolist()))
 on_open, on_closed = ch11.weight_on_brackets(model, fresh, pairs)  # (h,) each
 head = (on_open - on_closed).argmax().item()
-
-# %% Picture: where this head looks tags=["hide-input"]
-line = "    def write(self, name, value="
-ch11.strip(model, encode(line), line, head)
-
-# %% [markdown]
-# It asks the question of 11.2, though less insistently: the head looks at other things as well. But
-# is it only that brackets get looked at? Compare brackets that are *still open* with others, equally
-# far back, that have been closed:
-
-# %% Figure: open brackets and closed ones, head by head tags=["hide-input"]
 untrained = text_model("attention", text.size, seed=0).to(device)
 before = [
     kind[head] for kind in ch11.weight_on_brackets(untrained, fresh, pairs)
@@ -333,7 +309,7 @@ expect(
 )
 
 # %% [markdown]
-# Don't make too much of it. It's one head of one model, and we picked it, on the same code.
+# It's one head of one model, and we picked the head, on the same code.
 #
 # **What's hard to guess?** Here's a piece of a module that the model has never read. Where will
 # it be most surprised?
@@ -365,13 +341,13 @@ print(f"measured: first {first_letter:.1f} bits, later {later_letter:.1f}")
 # %% [markdown]
 # Mostly where something begins: the first letter of a word costs much more than the next, and in words that
 # the model knows, the last letters of `self` for example, next to nothing.
-# (How good can *counting* get, with smoothing and longer contexts? Better than this page's model,
-# and not as good as a larger one: [11b.6](11b_other_models.ipynb).)
+# (How good can *counting* get, with smoothing and longer contexts?
+# [Page 11b](11b_other_models.ipynb) measures that.)
 #
 # ## 11.5 From probabilities to text
 #
-# After `␣␣␣␣def␣` our model gives a good part of its probability to the underscore (of
-# `__init__`, no doubt), and shares the rest among 95 characters. Which one should it write? There are three common answers.
+# After `␣␣␣␣def␣` our model gives a good part of its probability to the underscore, and shares the
+# rest among 95 characters. Which one should it write? There are three common answers.
 # Each first changes the distribution, then draws from it. (`keep_top_p` is exercise 3.)
 
 # %%
@@ -426,7 +402,7 @@ ch11.next_character(exact, cut_at, text.characters.symbols)
 #
 # After `retur` one, after `def` and `self._` several. Top-p depends on how sure the model is, and
 # top-k doesn't. A higher temperature spreads the probability out, so it takes more characters to
-# collect 0.9. (And a character that has more than $p$ by itself is the only one left: greedy.)
+# collect 0.9.
 # <!-- given: 0.9 -->
 #
 # </details>
@@ -486,12 +462,10 @@ ch11.check_write(write, model, encode("    def "))
 model.float()
 
 # %% [markdown]
-# These are the first samples, not the best. All use the same random numbers, which is why several
-# begin alike; ask for another `seed`. (Each is as long as we ask for. A chat model stops by itself:
-# its training texts end with a special *end-of-text* token, which it learns to predict like any
-# other.) At 1.5 it's noise. Between 0.8 and 1 you'll find indentation and many words that nobody has
-# ever seen. And with a low temperature or top-p, where it should be at its most careful? It's prone to
-# get stuck: a line or two, and then nothing but spaces. Why? <!-- given: 1.5, 0.8 -->
+# These are the first samples, not the best. At 1.5 it's noise. Between 0.8 and 1 you'll find
+# indentation and many words that nobody has ever seen. And with a low temperature or top-p, where
+# the model should be at its most careful? It's prone to get stuck: a line or two, and then nothing
+# but spaces. Why? <!-- given: 1.5, 0.8 -->
 
 # %% Finding: a row of spaces is hard to leave tags=["hide-input", "proof"]
 import numpy
@@ -522,17 +496,15 @@ print(
 
 # %% [markdown]
 # Python is full of indentation, so another space is a fair guess, and at temperature 1 the model
-# soon moves on. At 0.5 that's far harder. <!-- given: 0.5 --> Each space is likely, and together they
-# lead nowhere. Far better models get caught in the same way when they decode greedily or by *beam
-# search*, which follows a few of the likeliest texts at once: they repeat a sentence, and each
+# soon moves on. At 0.5 that's far harder. <!-- given: 0.5 --> Far better models get caught in the
+# same way when they decode greedily or by [beam search](09b_search.ipynb): they repeat a sentence, and each
 # repetition makes the next one likelier
 # ([Holtzman et al., 2020](https://arxiv.org/abs/1904.09751), figure 4).
 #
-# So *careful* and *varied* pull in opposite directions. Take the first words that the model
-# writes at each setting, as many from each. How many of them occur in the training text, and how many different ones
-# are there?
+# So *careful* and *varied* pull in opposite directions. Take the same number of words from each
+# setting. How many of them occur in the training text, and how many different ones are there?
 
-# %% Measured: words that the model writes, and real ones tags=["hide-input"]
+# %% Table: known, distinct, spaces tags=["hide-input"]
 settings = [(0.5, 1), (0.8, 1), (1, 1), (1.5, 1), (1, 0.9), (1, 0.5)]
 wrote, blank = {}, {}  # all words of each setting; its share of spaces
 for temperature, cut in settings:
@@ -550,16 +522,14 @@ drawn = [  # from real code as the samples are, ten times
     ch11.words_of(ch11.pieces_of(fresh_text, "    def ", seed))
     for seed in range(10)
 ]
-
-# %% Table: known, distinct, spaces tags=["hide-input"]
 known = set(ch11.words_of([library]))
 taken = min(250, *map(len, [*wrote.values(), *drawn]))
-share, variety, real = {}, {}, {}
+share, variety = {}, {}
 for setting, words in wrote.items():
     counts = ch11.word_counts(words[:taken], known)
-    share[setting], variety[setting], real[setting] = counts
+    share[setting], variety[setting], _ = counts
 counts_of_code = [ch11.word_counts(words[:taken], known) for words in drawn]
-_, genuine_variety, genuine_real = zip(*counts_of_code, strict=True)
+_, genuine_variety, _ = zip(*counts_of_code, strict=True)
 genuine_share, *_ = ch11.word_counts(ch11.words_of([fresh_text]), known)
 genuine_blank = fresh_text.count(" ") / len(fresh_text)
 real_code = genuine_share, genuine_variety, genuine_blank
@@ -600,43 +570,16 @@ expect(
     below=0.7,
     unlike=("held-out modules", genuine_share),
 )
-# %% Findings: as varied as real code? tags=["hide-input", "proof"]
-expect(
-    "11-less-varied",
-    "With a top-p of 0.5 the model is less varied than real code.",
-    variety[1, 0.5] / numpy.median(genuine_variety),
-    below=1,
-    unlike=("without a cut", variety[1, 1] / numpy.median(genuine_variety)),
-)
-expect(
-    "11-invented",
-    "It never writes as many different known words as real code.",
-    [
-        known_words / numpy.median(genuine_real)
-        for known_words in real.values()
-    ],
-    below=1,
-    unlike=(
-        "with invented words, at temperature 1",
-        variety[1, 1] / numpy.median(genuine_real),
-    ),
-)
-for kind, each in (("real code", genuine_real), ("model", real.values())):
-    print(f"measured, distinct known words: {kind} {min(each)} to {max(each)}")
-
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more known words, fewer different ones, and more
-# spaces than real code has. But *distinct* also counts invented words, and at temperature 1 those
-# are about half. Much of the variety you lose was made up. With a top-p of 0.5
-# the model is less varied than real code. At temperature 1 with no cut it's more varied, but only
-# because it invents words. <!-- given: 0.5 -->
+# spaces than real code has. But *distinct* also counts invented words, and at temperature 1 about
+# half of the words are invented. Much of the variety you lose was made up.
 #
 # **Which setting should you use?** For prose, Holtzman et al. found that samples with top-p 0.95
 # came closest to what people write. For code,
 # [Chen et al. (2021)](https://arxiv.org/abs/2107.03374), also with top-p 0.95, did best at
-# temperature 0.2 if they had only one try, and at 0.8 if one of a hundred had to be right. That
-# was for models thousands of times as large. Ours gets stuck at low temperatures: take 0.8, and read
-# what comes out.
+# temperature 0.2 if they had only one try, and at 0.8 if one of a hundred had to be right. Our small
+# model gets stuck at low temperatures: take 0.8.
 # <!-- cited: 0.95, 0.2, 0.8 -->
 #
 # ## 11.6 You start, it finishes
@@ -651,7 +594,7 @@ for kind, each in (("real code", genuine_real), ("model", real.values())):
 #
 # (For a new line in your text, type `\n`.)
 
-# %% The model, rounded as the browser sees it tags=["hide-input"]
+# %% Try it: your text, continued tags=["hide-input"]
 from copy import deepcopy
 
 twin = deepcopy(model).cpu()
@@ -667,19 +610,17 @@ def chances_after(prompt):
     return dict(zip(text.characters.symbols, row.tolist(), strict=True))
 
 
-# %% Try it: your text, continued tags=["hide-input"]
 ch11.text_writer(twin, packed, text.characters)
 
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# 1. As a rule, no. `raise` occurs about ten times as often in its text as `range`. And
-#    even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability. The counts
-#    on the first screen did better, and so will a larger model in 11.7.
+# 1. As a rule, no. `raise` occurs about ten times as often in its text as `range`, and
+#    even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability.
 # 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
-# 3. Usually in none: scraps of code and strings, and now and then words from the comments it has
-#    read. It has learned to continue a text, not to answer. (Assistants are trained a second
-#    time, on questions with good answers: [Ouyang et al., 2022](https://arxiv.org/abs/2203.02155).)
+# 3. Usually in none: scraps of code and strings. It has learned to continue a text, not to answer.
+#    (Assistants are trained a second time, on questions with good answers:
+#    [Ouyang et al., 2022](https://arxiv.org/abs/2203.02155).)
 # 4. It's sure inside keywords (`retur`, `impor`) and after `def __init__(`, and unsure where a name
 #    begins (`self._`).
 #
@@ -743,11 +684,9 @@ ch11.check_larger(deeper, begun, parameters)
 # %% [markdown]
 # <details><summary>If you have a GPU</summary>
 #
-# Two larger recipes are ready. This book is built without a GPU, so they haven't been run here.
-# `"shakespeare"` has nanoGPT's 10.8 million parameters and a context of 256 (nanoGPT reports 2.12
-# bits, after about three minutes on an A100). <!-- cited: 10.8, 2.12 --> `"enwik8"` reads the first
-# hundred million bytes of Wikipedia with 38 million parameters and a context of 512. Both texts are
-# downloads.
+# Two larger recipes are ready, but haven't been run here: `"shakespeare"` has nanoGPT's 10.8 million
+# parameters and a context of 256, <!-- cited: 10.8 --> and `"enwik8"` reads the first hundred million
+# bytes of Wikipedia. Both texts are downloads.
 #
 # ```python
 # from annotated.recipes.text import run_text_recipe
@@ -759,34 +698,23 @@ ch11.check_larger(deeper, begun, parameters)
 #
 # ## 11.8 Where the context ends
 #
-# Ask for more text than the model has positions for:
-
-# %%
-try:
-    sample(model, encode("    def "), max_new_tokens=100)
-except ValueError as error:
-    print(*str(error).split(", "), sep=",\n")
-
-# %% [markdown]
-# There's no 65th row in its table of positions. Up to that point, writing is cheap: each new
-# character costs one position's maps and one row of scores, not a whole window. Under a
-# causal mask nothing in the past changes when you append something, so `sample` keeps the keys and
-# values of what it has read. That's a **KV cache**; [page 11c](11c_cache.ipynb) builds one.
-
-# %% [markdown]
+# Ask for more than 64 characters, and `sample` raises an error: there's no 65th row in the table of
+# positions. Up to that point, writing is cheap. Under a causal mask nothing in the past changes when
+# you append something, so `sample` keeps the keys and values of what it has read. That's a **KV
+# cache**; [page 11c](11c_cache.ipynb) builds one.
+#
 # Beyond that point you can let the window **slide** (`slide=True`): for every new character, the
-# oldest one is forgotten.
+# oldest character is forgotten.
 
 # %% Picture: a window that slides tags=["hide-input"]
 ch11.slid()
 
 # %% [markdown]
 # But then every character moves to a different position, its vector changes, and the cache is no
-# longer valid. The model recomputes the whole window for each character it writes.
-#
-# And what has left the window is gone: where the bracket was opened, which function this is. If
-# you cut the text into windows instead, you lose more: at every cut, all of the past. That's the
-# left end of the curves in 11.4, near 3.7 bits.
+# longer valid: the model recomputes the whole window for each character. And what has left the window
+# is gone: where the bracket was opened, which function this is. If you cut the text into windows
+# instead, you lose more: at every cut, all of the past. That's the left end of the curves in 11.4,
+# near 3.7 bits.
 # [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
 # <!-- recorded text: 3.7 = mean(r["by_position"][0] for r in record["rows"]) -->
 #
@@ -796,7 +724,8 @@ ch11.slid()
 # targets, so the model is asked for the character that it has just read.
 
 # %% Measured: a model without shifted targets tags=["hide-input", "proof", "remove-stderr"]
-from annotated.training import evaluate, fit
+from annotated.gpt import next_token_loss
+from annotated.training import fit
 
 copycat = text_model("attention", text.size, seed=0)
 windows = random_windows(text.train, 64, 16, 60, seed=0)
@@ -825,18 +754,6 @@ assert wrong.max() < 0.1  # at most e² / (e² + 95)
 print(f"measured, largest: {cooler.max():.2f}, so divided {wrong.max():.2f}")
 
 # %% [markdown]
-# **Your loss is lower than anyone else's.** Compare units first. The same loss is a smaller number
-# in nats than in bits, and smaller per character than per *token* of several characters.
-
-# %% Measured: nats and bits tags=["hide-input", "proof"]
-import math
-
-parts, size = all_windows(text.validation, 64, 64), lambda b: b[1].numel()
-in_nats = evaluate(model, next_token_loss, parts, weight=size)
-assert abs(in_nats / math.log(2) - bits) < 1e-4
-print(f"✓ the same model, the same text: {in_nats:.2f} nats, {bits:.2f} bits")
-
-# %% [markdown]
 # **The same model, the same text, a different loss.** The shorter the windows you cut the test
 # text into, the more characters have almost nothing before them. Report the length of your windows.
 
@@ -861,11 +778,10 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 # %% [markdown]
 # ## 11.10 Exercises
 #
-# The [exercises](exercises/11_text_generation.ipynb) have you cut a text into windows that
+# In the [exercises](exercises/11_text_generation.ipynb) you cut a text into windows that
 # overlap, compute bits per character for any kind of token, find what top-p keeps, build a GPT
 # from its matrices, repair a sampling loop, and say in words what went wrong from what a model
-# writes. All but the last have a check that answers at once. (For Colab:
-# `notebooks/exercises/11_text_generation.ipynb`.)
+# writes.
 #
 # **Quick questions**
 #
@@ -881,14 +797,6 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 # How many bits per character is that?</summary>
 #
 # (1 + 2 + 1) / 3 = 1.33 bits. <!-- exact: 1.33 = 4 / 3 -->
-#
-# </details>
-#
-# <details><summary>Top-p 0.9, and one character has 0.95. How many are left?</summary>
-#
-# <!-- given: 0.9, 0.95 -->
-#
-# One. The character that reaches $p$ is kept, so there's always at least one.
 #
 # </details>
 #
@@ -917,8 +825,6 @@ cost()
 #   GPT and GPT-2.
 # - [Karpathy, nanoGPT](https://github.com/karpathy/nanoGPT): the same model, with GELU, in
 #   300 lines, at real sizes.
-# - [Al-Rfou et al. (2018)](https://arxiv.org/abs/1808.04444): characters, deeper, with
-#   64 layers.
 # - [Holtzman et al. (2020)](https://arxiv.org/abs/1904.09751): top-p, and why the likeliest
 #   text is a bad one.
 # - [Shannon (1951)](https://doi.org/10.1002/j.1538-7305.1951.tb01366.x): bits per character of

@@ -2,9 +2,9 @@
 # # 11c. The cache, step by step
 #
 # Let the model of [chapter 11](11_text_generation.ipynb) write a long function. To
-# choose character 300 it reads the 299 before it. Then it writes that one, forgets all
+# choose character 300 it reads the 299 before it. Then it writes that character, forgets all
 # it has computed, and reads 300 characters to choose the next. Of these, 299 haven't
-# changed since a moment ago.
+# changed.
 #
 # A causal model need not do that. **Keep the keys and values of every position that
 # was read, and a new character costs one position.** That's a **KV cache**, and every
@@ -61,15 +61,13 @@ ch11c.rows_explorer(tiny, encode("d"))
 # Our model reads `def␣`, and then `def␣g`. Here are the keys of its *second* block, each time
 # computed from scratch:
 
-# %%
+# %% Picture: keys after four characters, and after five tags=["hide-input"]
 keys = {}
 with torch.no_grad():
     for text in ("def ", "def g"):
         reader = KeyValueCache(tiny)  # an empty one: everything is computed
         reader.read(encode(text))
         keys[text] = reader.kept[1][0][0, 0]  # second block: its keys
-
-# %% Picture: keys after four characters, and after five tags=["hide-input"]
 ch11c.twice(*keys.values())
 
 # %% Proof: the past stays, and without the mask it wouldn't tags=["hide-input", "proof"]
@@ -116,16 +114,14 @@ ch11c.one_character(x[-1:], q, k, v)
 
 # %% [markdown]
 # Where's the mask? It isn't needed here: the newest position may look at everything
-# before it, so its row of the causal mask is all ones. It comes back when several
-# characters are read at once, such as a prompt. Then each of them sees all that is
-# kept, and of the new ones those up to itself:
+# before it, so its row of the causal mask is all ones. The mask comes back when several
+# characters are read at once, such as a prompt. Then each new character sees all that is
+# kept, and the new characters up to itself:
 
-# %%
+# %% Picture: a prompt's mask tags=["hide-input"]
 from annotated.masks import causal_mask
 
 mask = causal_mask(3, 5)[0, 0]  # three new positions, five in all
-
-# %% Picture: a prompt's mask tags=["hide-input"]
 ch11c.prompt_mask(mask)
 
 # %% Proof: one row by the cache is the last row of the whole tags=["hide-input", "proof"]
@@ -170,9 +166,8 @@ ch11c.check_loop(tiny, read_one, encode)
 # %% [markdown]
 # One line is easy to forget: `start=position`. Without it every new character is read
 # as if it were the first. The shapes are right, no error is raised, and the text is
-# just worse. And a model with dropout has to be in evaluation mode: otherwise each call
-# would drop other numbers, and what is kept wouldn't be what the whole sequence gives.
-# The module refuses to read in training mode.
+# just worse. And a model with dropout has to be in evaluation mode: the module refuses to read
+# in training mode.
 
 # %% Proof: a forgotten start, and dropout refused tags=["hide-input", "proof"]
 ch11c.check_pitfalls(tiny, encode)
@@ -205,7 +200,7 @@ model.float()
 print(f"✓ {written[0].numel()} characters drawn, identical with and without")
 
 # %% [markdown]
-# The time is another matter. A larger model (four layers, width 256) writes for 16
+# The two texts are identical. The time is another matter. A larger model (four layers, width 256) writes for 16
 # prompts at once. Without the cache, step $i$ computes $i$ positions, in all
 # $1 + 2 + \dots + n = n(n+1)/2$: that grows with the *square* of the length. With the
 # cache it's $n$. So at 256 characters the cache saves a factor of 128 in positions.
@@ -230,9 +225,10 @@ ch11c.handled()
 # all that is kept, at every step. That keeps our class
 # short. Where speed counts, you reserve the whole context once and write into it.
 #
-# Second, a position that is computed alone costs more than one in company. Here is a cache that reads 128 positions in pieces:
+# Second, a position that is computed alone costs more than one among others. Here is a cache that
+# reads 128 positions in chunks:
 
-# %% Table: alone or in company tags=["hide-input"]
+# %% Table: alone or in chunks tags=["hide-input"]
 torch.manual_seed(0)
 sizes = {"d_model": 256, "heads": 8, "layers": 4, "d_ff": 1024, "max_len": 128}
 large = GPT(GPTConfig(96, **sizes)).eval()
@@ -240,15 +236,11 @@ line = torch.randint(96, (4, 128))
 ch11c.pieces(large, line)
 
 # %% [markdown]
-# Every call works through all the weights of the model. In company, each weight serves
-# many positions once it has been fetched from memory; alone, it serves one. So there
-# are two kinds of work in a language model: reading the prompt, where all positions are known
-# and go through at once (**prefill**), and writing, one position at a time
-# (**decoding**). A service that answers many people decodes their texts together, in
-# one batch, for the same reason.
-#
-# In *training* all targets are known beforehand, so every position is computed at once,
-# and a cache has nothing to save.
+# Every call works through all the weights of the model. In a large chunk, each weight serves
+# many positions once it has been fetched from memory; alone, it serves one. So a language model
+# has two kinds of work: reading the prompt, where all positions go through at once (**prefill**),
+# and writing, one position at a time (**decoding**). A service that answers many people therefore
+# decodes their texts together, in one batch.
 #
 # ## 11c.6 What it takes
 #
@@ -281,17 +273,8 @@ ch11c.check_memory(cache_bytes, model, record["model"])
 # ## 11c.7 Where it ends
 #
 # The model has a table of positions, and the table has `max_len` rows. Ask for more, and
-# you get an error rather than a text that was silently cut:
-
-# %%
-try:
-    sample(model, prompt, max_new_tokens=61)
-except ValueError as error:
-    print(*str(error).split(", "), sep=",\n")
-
-# %% [markdown]
-# The usual way out is a window that slides: drop the oldest character, keep the newest
-# `max_len`. That's `slide=True`. But look at what sliding does to the keys. Here is our
+# you get an error. The usual way out is a window that slides (`slide=True`): drop the oldest
+# character, keep the newest `max_len`. But look at what sliding does to the keys. Here is our
 # tiny model on a window of five letters, and on the next one:
 
 # %% Picture: keys before and after a slide tags=["hide-input"]

@@ -379,23 +379,7 @@ def brackets(on_open: Tensor, on_closed: Tensor, before: Sequence[float]) -> Htm
         title="Open brackets get more weight than closed ones",
         alt="Weights on brackets, in units of the average's: " + "; ".join(said),
         caption="Second layer, new code, brackets that are equally far back. Before "
-        f"training, the named head: {before[0]:.1f} × and {before[1]:.1f} ×.",
-    )
-
-
-def strip(model: GPT, ids: Tensor, line: str, head: int) -> Html:
-    """Draw the weights that a head gives, after the last character, to a line's."""
-    looks = last_weights(model, ids)[0, head, -1]
-    drawing, size = Drawing(350, 46), 348 / len(line)
-    for i, (character, weight) in enumerate(zip(line, looks.tolist(), strict=True)):
-        shade = weight / max(looks).item()
-        drawing.frame(1 + size * i, 2, size - 1, 24, shade=shade, color="weight")
-        drawing.text(1 + size * (i + 0.45), 41, sign(character), code=True)
-    top = looks.argsort(descending=True)[:3].tolist()
-    said = [f"{looks[i]:.2f} on {sign(line[i])}, {len(line) - 1 - i} back" for i in top]
-    return drawing.figure(
-        alt=f"The characters of a line, shaded by weight: {'; '.join(said)}.",
-        caption=f"Where head {head} looks after the last character: {'; '.join(said)}.",
+        f"training, head {best}: {before[0]:.1f} × and {before[1]:.1f} ×.",
     )
 
 
@@ -635,8 +619,8 @@ def words_table(
         ("", "known", "distinct", "spaces"),
         [*rows, ("held-out modules", *row)],
         caption=f"{taken} words at each setting, of three letters or more; spaces: "
-        "their share of all characters. Held-out modules: known words and spaces of "
-        "all, distinct ones the median of ten draws of as many.",
+        "their share of all characters. Distinct words of held-out modules: the "
+        f"median of ten draws of {taken}.",
     )
 
 

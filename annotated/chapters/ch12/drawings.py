@@ -178,20 +178,6 @@ def weights(table: Tensor) -> Matrix:
     return by_key(table, "weights", row=1, mask=table > 0, weights=True)
 
 
-def row_of_c(every: Tensor, some: Tensor) -> Html:
-    """Show what the c gives each key by all four terms, and by some of them (t, s)."""
-    table = torch.stack([every[1], some[1]])
-    return chain(
-        by_key(
-            table,
-            "weights of the c",
-            rows=["all four", "chosen"],
-            mask=table > 0,
-            weights=True,
-        )
-    )
-
-
 def score(terms: Mapping[str, Tensor], table: Tensor) -> Html:
     """Show the four terms (t, s), their sum, and the weights that it becomes."""
     names = "(a) qᵢ · kⱼ", "(b) qᵢ · r", "(c) u · kⱼ", "(d) v · r", "sum"
@@ -224,17 +210,6 @@ def staircase() -> Html:
         Matrix(padded.flatten(), "step 2, as one line: skip 3, cut every 5", **cuts),
         caption="A shade for each old row. Dashed: skipped. Bars: cuts. No number "
         "moves: each new row ends with whatever comes next in the line.",
-    )
-
-
-def tall_view() -> Html:
-    """Show the padded line cut every t, and the rows that the published code makes."""
-    x = addresses(3, 5)
-    tall = F.pad(x, (1, 0)).view(6, 3)
-    return chain(
-        Matrix(tall, "tall: (s + 1, t)", narrow=True, skip=3, cut=5),
-        "without its first row,\ncut every s →",
-        by_key(relative_shift(x), "(t, s)", mask=None),
     )
 
 
@@ -316,13 +291,13 @@ def cost_table(record: Mapping[str, Any]) -> Html:
     """Show the recorded milliseconds of a guess, by way and step."""
     before = record["before"]
     cost = {(run["way"], run["step"]): run["milliseconds"] for run in record["runs"]}
-    ways = dict.fromkeys(way for way, _ in cost)
+    ways = {"window, fused": "overlapping windows", "memory": "a memory"}
     steps = dict.fromkeys(step for _, step in cost)
     return show_table(
         ("a guess costs", *(f"n = {step}" for step in steps)),
         [
-            (way, *(f"{cost[way, step]:.{2 * (step > 1)}f} ms" for step in steps))
-            for way in sorted(ways, reverse=True)
+            (name, *(f"{cost[way, step]:.{2 * (step > 1)}f} ms" for step in steps))
+            for way, name in ways.items()
         ],
         caption=f"Every guess sees {before + 1} characters at least, {before} + n at "
         "most. Recorded on one CPU core: 4 layers of width 256, medians of "

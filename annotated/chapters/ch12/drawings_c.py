@@ -47,16 +47,6 @@ def memory_table(runs: Runs) -> Html:
     )
 
 
-def segments_table(runs: Runs) -> Html:
-    """Show the loss by the length of a segment, with a memory and without."""
-    rows = []
-    for name, mem_len in (("a memory of 256", 256), ("no memory", 0)):
-        seeds = numpy.array([bits(runs, length, mem_len) for length in (8, 32, 256)])
-        rows.append((name, *(f"{x:.2f}" for x in seeds.mean(axis=1))))
-    caption = "Bits per character of our model, the mean of three seeds."
-    return show_table(("segments of", "8", "32", "256"), rows, caption)
-
-
 def distances() -> Html:
     """Show which distances two queries see, by either option."""
     distance = torch.arange(2, 4)[:, None] - torch.arange(4)  # (t, s)
