@@ -63,7 +63,7 @@ task = spelling_task()
 letters, sounds = task.cutter.source, task.cutter.target
 print(f"{len(task.pairs):,} pairs to learn from, such as", task.pairs[7])
 print(f"{len(spelling_words('test')):,} other words to test with")
-print(f"{len(letters)} symbols to read, {len(sounds)} to write,", end=" ")
+print(f"{len(letters)} symbols to read, {len(sounds)} to write:", end=" ")
 print(*sounds.symbols[:12], "…")
 
 # %% Measured: what the dictionary holds tags=["hide-input", "proof"]
