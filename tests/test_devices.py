@@ -520,7 +520,7 @@ def case_classification():
         model = on_gpu(c.make_classifier(kind, task, recipe))
         c.train_classifier(model, task, recipe)
         c.measure(c.reader(model, task), task)
-        c.flips(model, task, task.texts["test"][:2], 6)
+        c.flips(model, task, task.texts["test"][:2], 8)
         logits = c.classify(model, task, task.texts["test"])
         c.reliability(logits, task.answers["test"])
         c.best_temperature(logits, task.answers["test"])

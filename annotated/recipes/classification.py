@@ -165,21 +165,26 @@ BAD = ("bad", "dull", "stupid", "cold", "stale", "ugly")
 
 
 def order_task() -> Labelled:
-    """Return all verdicts such as "not good, bad" and "not bad, good".
+    """Return all verdicts such as "not a good one, a bad one", and their twins.
 
-    The second word decides, and each has a twin of the same words with the other
-    answer. Twins stay together: a quarter of the pairs are for testing.
+    The second quality decides. The twin, "not a bad one, a good one", has the same
+    words and the same pairs of neighbours, and the other answer. Twins stay together: a
+    quarter of the pairs are for testing.
     """
     pairs = [(good, bad) for good in GOOD for bad in BAD]
     random.Random(0).shuffle(pairs)
     cut = 3 * len(pairs) // 4
     splits = {"train": pairs[:cut], "test": pairs[cut:]}
     texts = {
-        s: [("not", a, ",", b) for pair in some for a, b in (pair, pair[::-1])]
+        s: [
+            ("not", "a", a, "one", ",", "a", b, "one")
+            for pair in some
+            for a, b in (pair, pair[::-1])
+        ]
         for s, some in splits.items()
     }
     answers = {
-        s: torch.tensor([[float(text[-1] in GOOD)] for text in several])
+        s: torch.tensor([[float(text[-2] in GOOD)] for text in several])
         for s, several in texts.items()
     }
     return Labelled(("praise",), texts, answers, Words(texts["train"]))

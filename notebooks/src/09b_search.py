@@ -7,7 +7,7 @@
 # what you want is a good *whole*.
 #
 # **Greedy decoding keeps one beginning. Beam search keeps several, until it's clear which of
-# them leads somewhere.** [Chapter 9](09_translation.ipynb) uses it; this page derives it,
+# them leads somewhere.** [Chapter 9](09_translation.ipynb) uses beam search; this page derives it,
 # shows its tree on a trained model, and says when to stop, whose fault a wrong answer is, and why very
 # wide beams translate badly. About 20 minutes.
 
@@ -55,14 +55,13 @@ ch09b.tree(every, AFTER)
 # Greedy decoding takes *at*, the likeliest first word, and then *once*. But after *at*
 # the probability is divided up, and *suddenly* is likelier as a whole. **Exhaustive search**
 # looks at every sentence, so it can't miss. With $v$ symbols and $t$ to write there are about
-# $v^t$, so it's for toys.
+# $v^t$ sentences, so it's for toys.
 #
 # ## 9b.2 Keep several
 #
 # Keep $k$ beginnings (*prefixes*), the **beam**. Continue each by every symbol. Of all these
 # continuations, an end that is among the $k$ likeliest finishes a hypothesis, and the $k$ likeliest
-# that haven't ended live on. (`after` gives the log-probabilities of what follows each beginning, and a
-# division finds out whose child each one is.)
+# that haven't ended stay alive. (`after` gives the log-probabilities of what follows each beginning.)
 
 
 # %%
@@ -90,9 +89,7 @@ def beam(after, k, most, start=1, end=2):
 # the first $k$ moves up when an end has left a place. An *end* beyond them is dropped, by
 # convention. Here is the toy, step by step:
 
-# %%
-from annotated.chapters.ch09 import drawings_b as ch09b
-
+# %% Table: the toy, step by step tags=["hide-input"]
 table = ch09b.table_of(AFTER)
 ch09b.trace_of_toy(beam, table)
 
@@ -101,14 +98,14 @@ ch09b.check_toy(every, beam, table)
 ch09b.check_search(beam)
 
 # %% [markdown]
-# The module's `beam_search` does this for many sources at once, with chapter 9's cache.
+# The module's `beam_search` does this for a batch of inputs, with chapter 9's cache.
 #
 # ## 9b.3 On a real model
 #
 # A smaller edition of chapter 9's speller, a quarter of a minute of training, and 600
 # words that it has never seen:
 
-# %% tags=["remove-output"]
+# %% Code: a smaller speller tags=["hide-input", "remove-output"]
 from annotated.recipes.translation import (
     train_translation,
     translation_model,
@@ -121,8 +118,8 @@ train_translation(model, task, ch09b.SMALL)
 speller = ch09b.Task(model, task.cutter, 600)
 
 # %% [markdown]
-# A beam finds for some of these words what greedy decoding misses. (The sentence in the list
-# is chapter 9's translator's, recorded. α and *stop* come in 9b.4 and 9b.5.) Predict before you touch it:
+# A beam finds for some of these words what greedy decoding misses. (α and *stop* come in 9b.4 and 9b.5.
+# The last entry of the list is a sentence of chapter 9's translator.) Predict before you touch it:
 
 # %% Try it: the tree of beams tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -145,7 +142,7 @@ ch09b.check_edges(speller)
 #
 # Every further symbol multiplies a probability by something below 1, so shorter answers have an
 # advantage. The usual remedy divides $\log p$ by a
-# **length penalty** (*length normalisation*). With $n$ symbols written, the end included:
+# **length penalty** (*length normalisation*). With $n$ symbols, the end included:
 #
 # $$\text{plain: } \frac{\log p}{n^\alpha} \qquad\qquad
 #   \text{GNMT: } \frac{\log p}{\left(\frac{5 + n}{6}\right)^{\alpha}}$$
@@ -161,7 +158,7 @@ ch09b.penalties_figure(every)
 # Two slips from published code:
 #
 # - **The penalty of the current step, for all hypotheses alike**, has no effect: all are divided by
-#   the same number ([OpenNMT-tf#456](https://github.com/OpenNMT/OpenNMT-tf/pull/456)).
+#   the same number ([OpenNMT-tf#457](https://github.com/OpenNMT/OpenNMT-tf/pull/457)).
 # - **The prompt counts as written**: with twenty words of it, $n$ is 22 or 23 instead of 2 or 3, which
 #   hardly differ ([transformers#26624](https://github.com/huggingface/transformers/issues/26624)).
 
@@ -194,8 +191,7 @@ ch09b.check_bound(speller, hopeless)
 # %% [markdown]
 # **Take the bound.** It finds what searching to the end would find, in a fraction of the steps. Without a
 # penalty it's even faster than *first*, which waits for five, even if nobody can beat the one that is
-# finished. *First* misses some, but that hardly matters, here or in
-# [xnmt](https://github.com/neulab/xnmt/pull/572), where the effect was "shockingly small".
+# finished. What *first* misses hardly changes BLEU.
 #
 # (Hugging Face's
 # [`early_stopping`](https://github.com/huggingface/transformers/pull/21368): `True` is *first* and
@@ -204,10 +200,10 @@ ch09b.check_bound(speller, hopeless)
 # ## 9b.6 Whose error?
 #
 # An answer is wrong. Did the search miss the right one, or does the model prefer what's
-# wrong? Let the model score the right answer, too. If it's likelier than the one found,
+# wrong? Let the model score the right answer, too. If the right answer is likelier than the one found,
 # the search has failed: a **search error**. Otherwise no better search can repair it: a **model error**.
 # (Missing *any* likelier answer is a search error
-# ([Stahlberg & Byrne, 2019](https://arxiv.org/abs/1908.10090)), so we count *at least* these.)
+# ([Stahlberg & Byrne, 2019](https://arxiv.org/abs/1908.10090)), so there may be more.)
 
 # %% Table: whose errors they are tags=["hide-input"]
 ch09b.whose_table(speller, found, shown)
@@ -244,19 +240,18 @@ ch09b.price_table(translator)
 #
 # **Without a penalty, a beam of 100 loses more than half of the BLEU, and not because it searches
 # badly.** Read its row: it finds likelier outputs than narrower beams do, and never one less likely than
-# the reference. But a third are *empty*. For two thirds of the sentences, the model thinks
+# the reference. But a third are *empty*. (Fewer at 100 than at 32: there the beam finds something likelier still.)
+# For two thirds of the sentences, the model thinks
 # nothing at all likelier than its own greedy translation. A narrow beam rarely meets that, since the
-# end is an unlikely first word: **its search errors hide the model's.** Even a beam of 100 makes some: for a
-# sixth of the sentences, the empty output is likelier still.
+# end is an unlikely first word: **its search errors hide the model's.**
 #
 # That wide beams translate worse ([Koehn & Knowles, 2017](https://arxiv.org/abs/1706.03872)) is called the
 # **beam search curse** ([Yang, Huang & Ma, 2018](https://arxiv.org/abs/1808.09582)). With exact
 # search, the empty translation was the likeliest for more than half of the sentences of a good model
-# (Stahlberg & Byrne again). Two causes are smoothed labels, as in our
+# (Stahlberg & Byrne again). Two causes are label smoothing, as in our
 # training, and an end symbol that is the same for every length
-# ([Shi et al., 2020](https://arxiv.org/abs/2012.13454)). A length penalty hides it: with the mean per
-# symbol (plain, α = 1) no width does harm here. (One model, one seed; others need
-# [another penalty](https://arxiv.org/abs/1808.10006).)
+# ([Shi et al., 2020](https://arxiv.org/abs/2012.13454)). A length penalty hides the problem: with the mean per
+# symbol (plain, α = 1) no width does harm here.
 #
 # **What people use**: a beam of 4 and GNMT's penalty with α = 0.6 <!-- cited: 0.6 -->
 # ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762)), or the plain one with α = 1, the default of
@@ -270,7 +265,7 @@ ch09b.beams_table(recorded("beams")["rows"])
 # ## 9b.8 A choice that others agree with
 #
 # If the likeliest answer isn't the best, why look for it? Draw several at random, and keep the one
-# that's nearest to all the others, their *consensus*: **minimum Bayes risk** decoding
+# that's nearest to all the others: **minimum Bayes risk** decoding
 # ([Kumar & Byrne, 2004](https://aclanthology.org/N04-1022/);
 # [Eikema & Aziz, 2020](https://arxiv.org/abs/2005.10283)), here by edit distance.
 
@@ -294,9 +289,9 @@ ch09b.agreeing_table(speller, agrees_most, two)
 ch09b.check_samples(speller)
 
 # %% [markdown]
-# Agreement is far better than a single sample, but on our words **it doesn't pay**: four times as
-# many answers as a beam of 4, and more of them wrong. On sentences, with a neural
-# measure as its risk, it beat beam search in the eyes of human judges
+# Agreement is far better than a single sample, but on our words **it doesn't pay**: it takes four times as
+# many answers as a beam of 4, and more words are wrong. On sentences, with a neural
+# metric as its risk, human judges preferred it to beam search
 # ([Freitag et al., 2022](https://arxiv.org/abs/2111.09388)).
 #
 # ## 9b.9 In short

@@ -3,8 +3,9 @@
 #
 # Monday morning: forty thousand messages from customers, and your team wants them sorted
 # by noon. Complaint, question, praise, some of them two at once. A few hundred have been sorted by
-# hand. One colleague says: count words, ten lines, done. Another says: nobody counts words any more, take a
-# Transformer. One that starts from nothing, asks a third, or one that others have trained? Who's right?
+# hand. One colleague says: count words, ten lines, done. Another: nobody counts words any more, take a
+# Transformer. A third: one that starts from nothing, or one that others have trained? A fourth: why train
+# at all, ask a language model. Who's right?
 #
 # **A classifier is an encoder, one vector for the whole text, and a linear map. Whether the
 # encoder is worth its price depends on where the answer stands, in the words or between
@@ -19,17 +20,17 @@ from annotated.chapters.ch10 import drawings as ch10
 ch10.same_words()
 
 # %% [markdown]
-# By the end of this chapter you can turn an encoder into a classifier with any number of labels, choose its
-# thresholds, tell how sure it is, ask it what it looked at, and say before you start whether it will be worth it.
-# You need [chapter 6](06_encoder_decoder.ipynb) (the encoder) and [chapter 7](07_training.ipynb) (training). About 40 minutes.
+# By the end of this chapter you can turn an encoder into a classifier with any number of labels, choose
+# thresholds, tell how sure it is, ask what it looked at, and say when it's worth it.
+# You need [chapter 6](06_encoder_decoder.ipynb) (the encoder) and [chapter 7](07_training.ipynb) (training). About 45 minutes.
 #
 # ## 10.1 One vector for a whole text
 #
-# The encoder gives a vector for every token. A label belongs to the whole text, so the vectors have
-# to become one: that's **pooling**. The usual way is the mean.
+# The encoder gives a vector for every token, but a label belongs to the whole text. To make one vector of
+# many is called **pooling**. The usual way is the mean.
 #
-# There is a catch. A batch is a rectangle, and the shorter texts in it are filled up with padding. Here are two texts,
-# of three tokens and of two, with vectors of width 2. Behind the second text stands padding, and the encoder has
+# But a batch is a rectangle, and shorter texts are filled up with padding. Here are two texts,
+# of three tokens and of two, with vectors of width 2. The second text ends in padding, and the encoder has
 # put *something* there, 9 and 9:
 
 # %%
@@ -54,20 +55,19 @@ def mean_of_real(states, real):
     return kept.sum(dim=1) / real.sum(dim=1, keepdim=True)
 
 
-mean_of_real(states, real)
-
 # %% Figure: the mean of what is real tags=["hide-input"]
 ch10.pooled_picture(states, real, mean_of_real(states, real))
 
 # %% [markdown]
 # The rest is short. Embed the tokens, add positions, run the encoder with a mask that hides the padding
-# ([chapter 4](04_masks.ipynb)), pool, and map to one number for each class:
+# ([chapter 4](04_masks.ipynb)), pool, and map to one number for each class, a logit. In `TransformerClassifier` these are
+# `embedding`, `positions`, `encoder`, `pool` and `output`.
 
-# %%
+# %% Code: the classifier tags=["hide-input"]
 from annotated.classifier import TransformerClassifier, pool
 from annotated.page.notebook import show_source
 
-show_source(pool, TransformerClassifier)
+show_source(pool, TransformerClassifier, fold="The classifier, in full")
 
 # %% Proof: our mean is the module's, and padding may hold anything tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close, check_same
@@ -90,18 +90,18 @@ check_close("padding may hold anything", pool(filled, some), alone)
 ch10.check_classifier()
 
 # %% [markdown]
-# Two more ways are in `pool`: the vector of the **first** token, which can learn to collect what matters from the others,
-# and the **maximum** of each number over the tokens. A fourth one lets a learned query attend to them. Which is best? Section 10.5
-# has measured it.
+# Three other ways to pool are in use: the vector of the **first** token, which can learn to collect what matters from the others;
+# the **maximum** of each number over the tokens; and a learned query that attends to the tokens. Section 10.5 compares them.
 #
 # ## 10.2 The same words in another order
 #
-# Take away the positions. Attention then can't tell first from last: shuffle the tokens, and its outputs are
+# Take away the positions. Shuffle the tokens now, and attention's outputs are
 # shuffled in the same way ([chapter 5](05_positional_encoding.ipynb)). The mean doesn't notice even that. So the whole classifier is
 # **permutation invariant**: whatever it learns, a shuffled text gets the same answer.
 #
-# The simplest model of this kind has no attention at all. It's a **bag of words**: the mean of the words' vectors, and a linear map. How much
-# does it hurt? We let three models learn verdicts like those of the picture above, each of which has a *twin* with the same words and the other answer:
+# The simplest such model has no attention at all. It's a **bag of words**: the mean of the words' vectors, and a linear map. How much
+# does it hurt? We train three models on verdicts like those of the picture. Each verdict has a *twin*: the same words, even the same pairs
+# of neighbours (*a good*, *good one* …), and the other answer.
 
 # %% tags=["remove-stderr"]
 from annotated.chapters.ch10.drawings import right_share
@@ -118,11 +118,12 @@ for kind in ("bag", "no positions", "encoder"):
     small = make_classifier(kind, verdicts, recipe)
     train_classifier(small, verdicts, recipe)
     right[kind] = right_share(small, verdicts)
-    print(f"{kind:13} {right[kind]:.0%} of the unseen verdicts are right")
+    print(f"{kind:13} {right[kind]:.0%} of 18 unseen verdicts are right")
 
 # %% Proof: exactly one of two tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
 
+ch10.check_twins(verdicts)
 for kind in ("bag", "no positions"):
     untrained = make_classifier(kind, verdicts, recipe, seed=5).double().eval()
     texts = verdicts.words.ids(verdicts.texts["test"])
@@ -137,14 +138,14 @@ expect(
 )
 
 # %% [markdown]
-# Half is not a matter of luck or training: of each pair of twins, a blind model gets exactly one right. But don't
-# conclude that a bag is useless. How often does *your* text have a twin? That's the question of section 10.8.
+# Half is not a matter of luck or training: of each pair of twins, a model that is blind to order gets exactly one right.
+# But how often does *your* text have a twin? That's the question of section 10.8.
 #
 # ## 10.3 Eight questions about a function
 #
 # Now something real, with several labels each: the functions of Python's own library, and what each of them does. The labels are
-# read from the syntax tree, so they're right by construction (loops: `for` and `while`; reads or writes: `open`, `print` and their like), and the
-# model sees nothing but tokens (all strings look the same, and so do numbers):
+# read from the syntax tree (*loops*: `for` and `while` statements; *reads or writes*: `open`, `print` and their like). The
+# model sees nothing but tokens; all strings look the same, and so do numbers:
 
 # %%
 from annotated.chapters.ch10.drawings import as_text, by_labels
@@ -158,16 +159,15 @@ for label, yes in zip(task.labels, task.answers["test"][index], strict=True):
     print(f"{label:20}", "yes" if yes else "no")
 
 # %% [markdown]
-# Training, validation and test come from *different packages*, because the functions of one module resemble each other, and a function whose text was
-# met before is left out, even under other names.
+# Training, validation and test come from *different packages*, because the functions of one module resemble each other.
 #
 # This is **multi-label classification**: any number of labels may hold, even none. So each label is a
 # question of its own, with a logit $z$ of its own. A sigmoid makes it the chance of *yes*, and the loss is the cross-entropy of that answer:
 #
 # $$p = \frac{1}{1 + e^{-z}}, \qquad \text{loss} = -\,y \log p - (1 - y) \log (1 - p)$$
 #
-# A softmax over the labels would be wrong: its chances add up to 1, so that a second label could only be true at the
-# expense of the first.
+# A softmax over the labels would be wrong: its chances add up to 1, so a second label could only be true at the
+# expense of the first. Nothing crashes, though, and the loss falls.
 
 
 # %%
@@ -178,8 +178,8 @@ def loss_of(logits, answers):
 
 
 # %% [markdown]
-# (For large logits the chance is rounded to 0 or 1, and its logarithm is lost. That's why one calls
-# `binary_cross_entropy_with_logits`, which computes the same from the logits.)
+# For large logits the chance is rounded to 0 or 1, and its logarithm is lost. So in earnest call
+# `binary_cross_entropy_with_logits`, which computes the same from the logits.
 
 # %% Proof: the loss is PyTorch's tags=["hide-input", "proof"]
 from torch.nn.functional import binary_cross_entropy_with_logits
@@ -219,12 +219,12 @@ print(f"{right:.1%} of all answers are right,")
 print(f"and {1 - answers.mean():.1%} if you always say no")
 
 # %% [markdown]
-# That's what **accuracy** is worth when most answers are *no*. So look at the yeses alone. Of those it *said*, how many are right
-# (**precision**)? Of all that *are* yes, how many did it find (**recall**)? **F1** puts both into one number:
+# **Accuracy** says little when most answers are *no*. So look at the yeses alone. Of the yeses that the model *said*, how many are right
+# (**precision**)? Of the answers that *are* yes, how many did it find (**recall**)? **F1** puts both into one number:
 #
 # $$F_1 = \frac{2 \cdot \text{hits}}{\text{said} + \text{are}}$$
 #
-# **Macro** F1 is the mean over the labels: each counts the same, however rare. **Micro** F1 adds up the counts of all labels first, so that common
+# **Macro** F1 is the mean over the labels, however rare. **Micro** F1 adds up the counts of all labels first, so common
 # labels decide.
 
 
@@ -235,11 +235,10 @@ def f1(yes, answers):
     return each  # (c,)
 
 
-f1(logits["test"] > 0, answers)
-
 # %% [markdown]
-# And why should *yes* begin at a chance of one half? If chances are honest, the best threshold for F1 is half of the best F1 ([Lipton et al., 2014](https://arxiv.org/abs/1402.1892)), so lower for harder labels. The **threshold** is yours to choose, for each
-# label, on the *validation* split:
+# And why should *yes* begin at a chance of one half? The **threshold** is yours to choose, for each
+# label, on the *validation* split. If the chances are honest, the best threshold for F1 is half of the best F1
+# ([Lipton et al., 2014](https://arxiv.org/abs/1402.1892)): at most one half, and lower for harder labels.
 
 # %%
 from annotated.recipes.classification import best_thresholds, f1_scores
@@ -248,13 +247,6 @@ chances = {split: some.sigmoid() for split, some in logits.items()}
 limits = best_thresholds(chances["validation"], task.answers["validation"])
 half = f1_scores(chances["test"] > 0.5, answers)
 tuned = f1_scores(chances["test"] > limits, answers)
-
-# %% Figure: F1 by threshold tags=["hide-input"]
-ch10.thresholds_figure(
-    chances["validation"],
-    task,
-    ["loops", "calls its own name", "rebinds a parameter"],
-)
 
 # %% Table: F1 of each label tags=["hide-input"]
 ch10.scores_table(task, half, tuned, limits)
@@ -275,26 +267,21 @@ expect(
 )
 
 # %% [markdown]
-# Read it by rows. What a keyword gives away, it knows. Three labels need more: who *calls its own name* has to be compared with the name after `def`, and
-# a parameter that is *rebound* or *ignored* with all that follows. There it's poor.
+# Read the table by rows. What a keyword gives away, the model knows. *Loops* is a little harder, because a `for` may also stand inside a
+# comprehension, which isn't a loop here. Three labels need a comparison. To see that a function *calls its own name*, compare
+# names with the one after `def`; to see that a parameter is *rebound* or *ignored*, compare it with all that follows. There it's poor.
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
 
-say(
-    f"And the thresholds? They take macro F1 from {half['macro']:.3f} to "
-    f"{tuned['macro']:.3f}, and micro F1 from {half['micro']:.3f} to "
-    f"{tuned['micro']:.3f}. Each was chosen for the F1 of its own label, so micro F1, "
-    "where all decisions count alike, needn't follow. Which of them should win is "
-    "your decision, not the model's."
-)
+say(ch10.thresholds_said(task, half, tuned, limits))
 
 # %% [markdown]
 # ## 10.5 Padding has no vote
 #
-# It's easy to forget the mask: load a classifier, call it with ids alone, take `states.mean(dim=1)`. Nothing complains. So let's take our
-# trained weights and read without masks. Each function is read twice, once alone and once padded to 128 tokens, as it is
-# when a long one is in the same batch. How many change a label?
+# It's easy to forget the mask: load a classifier, call it with ids alone, take `states.mean(dim=1)`. Nothing complains. So let's use our
+# trained weights without masks, and read each function twice: alone, and padded to 128 tokens, as happens
+# when a long one is in the same batch. How many functions change a label?
 
 # %%
 from annotated.recipes.classification import flips
@@ -302,10 +289,8 @@ from annotated.recipes.classification import flips
 careless = make_classifier("unmasked", task, recipe).to(device)
 careless.load_state_dict(model.state_dict())
 few = task.texts["test"][:200]
-flipped = {
-    "with masks": flips(model, task, few, 128),
-    "without": flips(careless, task, few, 128),
-}
+models = {"with masks": model, "without": careless}
+flipped = {how: flips(one, task, few, 128) for how, one in models.items()}
 print(flipped, "of a hundred functions change a label")
 
 # %% Measured: flips tags=["hide-input", "proof"]
@@ -319,8 +304,8 @@ expect(
 )
 
 # %% [markdown]
-# The same function, the same weights, another answer, because of a *neighbour*. What if a model is trained that way from the start, and has
-# learned to live with padding? Recorded, with three seeds, and with the other ways to pool beside it:
+# The same function, the same weights, another answer, because of a *neighbour*. What if a model is trained that way from the start?
+# Here it is, below the other ways to pool:
 
 # %% Table: poolings, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded
@@ -329,36 +314,33 @@ ch10.poolings_table(recorded("pooling"))
 
 # %% [markdown]
 # Read the last row twice. With padding averaged in, F1 is no lower: training showed the model a little padding, and it learned to live with it. And
-# still 5 to 31 of a hundred functions change a label when the padding gets long. **A score on a test set, read in the same kind of batches, doesn't find this slip**; reading
+# still 5 to 31 of a hundred functions change a label when the padding gets long. **A score on a test set that is read in the same kind of batches doesn't find this mistake**; reading
 # one text twice does.
 #
-# As for the poolings, mean, maximum and attention differ too little for three seeds to tell them apart. The first token is behind; here it's always `def`. (BERT puts a
-# token of its own there, `[CLS]`.)
+# As for pooling, mean, maximum and attention differ too little to tell them apart. The first token is worse: here it's always `def`. BERT
+# puts a token of its own there.
 #
 # ## 10.6 How sure is it?
 #
 # Answers with a chance of 0.95 <!-- given: 0.95 --> should be right 95 times in a hundred. <!-- given: 95 --> If they are, the model is **calibrated**. Sort the answers by how sure they are, cut them into
-# five parts, and look up how many of each part are right. Here is a task with little data: 1,000 film sentences, praise or not (from Rotten Tomatoes; a recorded
-# run, because its data have to be downloaded):
+# five parts, and look up how many of each part are right. This figure does so for film sentences, praise or not, from Rotten Tomatoes, by models that learned from 1,000:
 
 # %% Figure: sure and right, recorded tags=["hide-input", "remove-stdout"]
 films = recorded("films")
 ch10.reliability_figure(films, 1000)
 
 # %% [markdown]
-# The encoder has **overfitted**: it has read each of its thousand sentences thirty times, until it was sure of all of them, and now it's sure of everything. (The linear
-# model is *regularised*: large weights cost it something, so it stays modest.) One repair takes one number. Divide all logits by a **temperature**, the one with the lowest loss
+# The encoder has **overfitted**: it has read its thousand sentences thirty times, until it was sure of all of them, and now it's sure of everything.
+# One repair takes one number. Divide all logits by a **temperature**, the one with the lowest loss
 # on validation. No answer changes, since every logit keeps its sign; only the confidence does.
 
 # %%
-from annotated.recipes.classification import best_temperature, cross_entropy
+from annotated.recipes.classification import best_temperature
 
 temperature = best_temperature(
     logits["validation"], task.answers["validation"]
 )
-for by in (1.0, temperature):
-    nats = cross_entropy(logits["test"] / by, answers)
-    print(f"functions, logits divided by {by:.2f}: {nats:.3f} nats per label")
+print(f"for the functions: {temperature:.2f}")
 
 # %% tags=["remove-input", "remove-stdout"]
 say(ch10.cooling(films, 1000, temperature))
@@ -367,12 +349,12 @@ say(ch10.held_back_said(films, recorded("stopped")))
 # %% [markdown]
 # ## 10.7 What did it look at?
 #
-# Attention comes with a map, and a map looks like an explanation. Ours has one layer and a mean behind it, so a token's share is how much
+# Attention comes with a map, and a map looks like an explanation. Our model has one layer and then a mean, so a token's share is how much
 # attention it *receives*, the mean over heads and queries. Two other ways ask about *one* label:
 #
-# - **Gradient × input**: the gradient of the label's logit by a token's vector, times the vector. It's a guess at what the token adds, and costs one
-#   pass back.
-# - **Deletion** (or *occlusion*): replace the token by *unknown*, read again, and see how far the logit falls. It costs a reading for each token.
+# - **Gradient × input**: the gradient of the label's logit with respect to a token's vector, times the vector. It estimates what the token adds, for one
+#   backward pass.
+# - **Deletion** (or *occlusion*): replace the token by *unknown*, and see how far the logit falls. One forward pass for each token.
 
 # %%
 from annotated.attention import record_attention
@@ -435,26 +417,8 @@ play(
 )
 
 # %% [markdown]
-# In a notebook you can ask about a function of your own (✓: the truth, by the syntax tree). Does it notice that `discount` is never used?
-
-# %%
-from annotated.data.functions import functions_of
-
-mine = """
-def total(prices, discount):
-    total = 0
-    for price in prices:
-        total += price
-    return total
-"""
-[function] = functions_of(mine)
-logits_of_mine = classify(model, task, [function.tokens])[0]
-for label, chance in zip(task.labels, logits_of_mine.sigmoid(), strict=True):
-    print(f"{label:20} {chance:.0%}", "✓" if label in function.labels else "")
-
-# %% [markdown]
 # **Is the map an explanation?** Test it: delete the tokens that it points at, several at once, and see whether the answer
-# stays. Delete as many at random, since any loss does some harm. Choose functions with two labels or more, ask for
+# stays. Compare with as many random tokens. Choose functions with two labels or more, ask for
 # one, and watch the others as well. **What do you expect of the others?**
 
 # %%
@@ -511,43 +475,34 @@ expect(
 say(ch10.survivors_said(three) + "\n\n" + ch10.keywords_said(shares))
 
 # %% [markdown]
-# So the map is not decoration: it shows what matters, keywords and all. But it shows what matters for *everything*, because it's made before any question is asked: "why
-# *raises*?" and "why *loops*?" get the same tokens. Gradient × input does change with the question, and often misses: it's a guess that is good for small changes, and a missing word is a large
-# one (a repair: [Sundararajan et al., 2017](https://arxiv.org/abs/1703.01365)). Deletion does answer the question. (That it does well when several tokens go is no wonder, since that's nearly how it chose them; that it finds
-# the keywords is the better witness.) If someone
+# So the attention map shows what matters, keywords and all. But it shows what matters for *everything*: "why
+# *raises*?" and "why *loops*?" get the same tokens. Gradient × input does change with the question, and often misses: it's good for small changes, and a missing word is a large
+# one. ([Integrated gradients](https://arxiv.org/abs/1703.01365) repair that.) Deletion does answer the question. So if someone
 # shows you a map as an explanation, ask what it would look like for another answer.
 #
 # ## 10.8 Is it worth it?
 #
 # The rival counts words. **TF-IDF** gives a text one number for each word, and for each pair of neighbours: how often it stands there, times how rare it
-# is elsewhere. A linear model learns a weight for each; ten lines with scikit-learn. The networks learn for 1000 steps, or 30 passes if that's less. Everything is recorded. First film
+# is elsewhere. A linear model learns a weight for each; ten lines with scikit-learn. First film
 # sentences, from 200 to all:
 
 # %% Figure: learning curves, recorded tags=["hide-input"]
 ch10.learning_curves(films)
 
 # %% [markdown]
-# **From nothing, counting wins**: TF-IDF is ahead at every size, or level. It has one weight to learn for each word; the encoder must first learn
-# a vector for each of 9,000, and what to do with them, from the same few sentences. And positions change nothing: who says "not bad, good"?
-#
-# **How well could anybody do?** At least 15 people gave each of these sentences a number, from −4 to 4 ([Hutto and Gilbert, 2014](https://doi.org/10.1609/icwsm.v8i1.14550)). The label is
-# the critic's own verdict. Here are the sentences for testing, from mild to strong opinions:
+# **From nothing, counting wins**: TF-IDF is ahead at every size, or level. It learns one weight for each word; the encoder must learn
+# a vector for each of 9,000, and what to do with them. And positions change nothing: few critics write "not a bad one, a good one".
 
-# %% Figure: people, recorded tags=["hide-input", "remove-stdout"]
-ratings = recorded("film_ratings")
-ch10.people_figure(ratings)
-
-# %% tags=["remove-input"]
-say(ch10.people_said(ratings))
+# %% tags=["remove-input", "remove-stdout"]
+say(ch10.people_said(recorded("film_ratings")))
 
 # %% [markdown]
-# Try your own sentence, on the bag and the encoder that learned from all sentences for training. The bag has one number for each word, what its vector does to
-# the logit, and takes their mean (and a bias). For the encoder you see what a word does to the answer: the logit, minus
-# the logit of the sentence without it. **Predict, then try:**
+# Try your own sentence, on the bag and on the encoder that learned from all sentences. For the encoder you see what a word does to the logit when you leave it out.
+# **Predict, then try:**
 #
 # 1. What will they say to *not bad at all, and often funny*?
 # 2. *Smart* and *stupid* change places. Which model notices?
-# 3. Type *funny* into sentences of your own. Whose number never changes?
+# 3. And the two verdicts of the first picture: which model tells them apart?
 
 # %% Try it: a sentence of your own tags=["hide-input", "remove-stdout"]
 pair = recorded("films_page")
@@ -556,11 +511,10 @@ ch10.film_reader(pair)
 # %% [markdown]
 # <details><summary>The answers</summary>
 #
-# 1. Both say no. In the bag, *bad* outweighs *often* and *funny*, and the *not* before it is only one more word, with a small minus of
-#    its own. The encoder could know better, since it sees where *not* stands. It doesn't. (Its numbers don't add up to its answer: each is measured with
-#    all the other words in place.)
+# 1. Both say no. In the bag, *bad* outweighs *often* and *funny*, and *not* is only one more word, with a small minus of
+#    its own. The encoder sees where *not* stands, and could know better. It doesn't.
 # 2. The encoder: its chance of praise falls. To the bag both are one text.
-# 3. The bag's. What a word does in the encoder depends on all that stands around it.
+# 3. The encoder likes the second verdict a little better, as it should, and says no to both. The bag gives both the same number.
 #
 # </details>
 
@@ -570,42 +524,36 @@ say(ch10.shuffled_said(pair))
 # %% [markdown]
 # So it knows the order, and hardly uses it.
 #
-# **And an encoder that others have trained?** [all-MiniLM-L6-v2](https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2) has six layers of width 384, and has learned from a billion pairs of sentences which ones belong together; reviews
-# with their verdicts aren't in its list. It fills the blocks of this book, and its vector of a sentence is the mean, as above:
+# **And an encoder that others have trained?** [all-MiniLM-L6-v2](https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2) has six layers of width 384. It has learned from a billion pairs of sentences which ones belong together, but not from
+# reviews with verdicts. Its weights fit the modules of this book, and it pools by the mean:
 
 # %% Figure: a borrowed encoder, recorded tags=["hide-input", "remove-stdout"]
 borrowed = recorded("borrowed")
 ch10.borrowed_curves(films, borrowed)
 
 # %% tags=["remove-input"]
-say(
-    ch10.borrowed_said(films, borrowed)
-    + "\n\nWhat does it all cost? "
-    + ch10.cost_said(films)
-)
-
-# %% Figure: cost and accuracy, recorded tags=["hide-input"]
-ch10.cost_plane(films, borrowed)
+say(ch10.borrowed_said(films, borrowed))
+say(ch10.cost_said(films, borrowed))
 
 # %% [markdown]
-# What was recorded is short enough to do at home:
+# With a library, fine-tuning takes three lines. (`messages` are tokenised texts, each with its `labels`, zeros and ones as floats.)
 #
 # ```python
-# bert, tokenizer = borrowed_encoder()  # of annotated.chapters.ch10.borrowed; 91 MB
-# model = SentenceEncoder(bert)
-# vectors = read_vectors(model, tokenizer, sentences)  # frozen: fit a linear map
+# from transformers import AutoModelForSequenceClassification, Trainer
 #
-# optimizer, schedule = one_cycle(model, 5e-5, steps)  # fine-tuned: 2 to 8 passes
-# fit(model, label_loss, batches, optimizer, schedule=schedule, clip=1)
+# model = AutoModelForSequenceClassification.from_pretrained(
+#     name, num_labels=8, problem_type="multi_label_classification")
+# trainer = Trainer(model, train_dataset=messages, processing_class=tokenizer)
+# trainer.train()
 # ```
 #
-# Now to a task where the answer stands *between* the words. The functions' keywords give a lot away, so we also put them in **disguise**: keywords are taken out, and names are
-# replaced, by other ones at every reading, so that they can only be compared with each other. (It isn't perfect: a `for` leaves two names in a row, and a colon.)
+# Now to a task where the answer stands *between* the words. Keywords give a lot away, so we put the functions in **disguise**: keywords are taken out, and names are
+# replaced, by other ones at every reading, so that they can only be compared with each other. The function of section 10.3:
 
 # %%
 from annotated.data.functions import disguised
 
-print(*disguised(function.tokens, seed=1))
+print(as_text(disguised(task.texts["test"][index], seed=1)))
 
 # %% Table: each label, recorded tags=["hide-input", "remove-stdout"]
 functions = recorded("functions")
@@ -617,20 +565,19 @@ say(ch10.disguise_said(functions, recorded("deeper")))
 # %% [markdown]
 # So, when is a Transformer worth it?
 #
-# - **You can borrow one**, and the texts are in a language it has read: begin there. Frozen, it takes a minute, and few labels; fine-tuned, it's right more often at every size, and takes several minutes.
-# - **You start from nothing**: count. It was ahead on films, or level, at every size, and on functions as they're written.
-# - **The answer stands between the words**: no count of words and neighbours holds it, and attention can. In disguise the encoder was ahead at three labels of eight. Two of them
-#   ask where else a parameter's name stands. But it was behind where the name of the function is asked for, and four thousand functions taught it little of all this, with one layer or with two.
-# - In any case, run the linear model first. It tells you what the expensive one has to beat.
+# - **You can borrow one**, and the texts are in a language it has read: begin there. Frozen, it needs few labels and little time; fine-tuned, it's right more often at every size.
+# - **You start from nothing**: count. Counting was ahead, or level, on films and on functions as they're written. In any case count first: it tells you what the expensive model has to beat.
+# - **The answer stands between the words**: attention can find it, and counting can't. But four thousand functions taught ours little.
+# - **You have no labels at all**: describe them to a large language model and ask (*zero-shot*). Each text then costs a call, and you still need a few hundred sorted by hand to know how often it's right.
 #
 # ## 10.9 Pitfalls
 #
-# **The mean of means.** F1 of each batch, averaged over the batches, is not F1: a batch without a single yes counts as 0. Collect all
+# **The mean of means.** F1 averaged over batches is not F1: a batch without a single yes counts as 0. Collect all
 # answers, and compute once.
 #
-# **Softmax for labels.** The loss falls and nothing crashes, but with two labels true they can't both pass one half.
+# **A rare label.** `pos_weight` makes its yeses count more in the loss. But the chances are then no longer honest; try a lower threshold first.
 #
-# **Twins on both sides.** Near-copies in training and test make any model look good, and large ones best. Split by source (module, author, film), not by line.
+# **Twins on both sides.** Near-copies in training and test make any model look good, and large ones best. Split by source: module, author, film.
 #
 # ## 10.10 Exercises
 #
@@ -645,7 +592,7 @@ say(ch10.disguise_said(functions, recorded("deeper")))
 # 5. **Cool it.** One temperature, so that the chances are honest.
 # 6. **In words.** Four classifiers, four symptoms.
 #
-# **Quick questions**
+# **Quick question**
 #
 # <details><summary>Your classifier's accuracy is 97 %, and a label holds for 3 % of the texts. <!-- given: 97, 3 --> What do
 # you know?</summary>
@@ -654,35 +601,27 @@ say(ch10.disguise_said(functions, recorded("deeper")))
 #
 # </details>
 #
-# <details><summary>You divide all logits by a temperature of 2. What happens to accuracy, and what to F1 with thresholds of one half?</summary>
-#
-# Nothing, to either: no logit changes its sign. With other thresholds F1 changes, so choose the temperature first.
-#
-# </details>
-#
 # ## 10.11 What to remember
 #
 # - Encoder, pooling, linear map. Padding has no vote, neither in attention nor in the mean.
 # - Without positions, a shuffled text gets the same answer: of twins, one is right.
-# - Several labels: a sigmoid and a threshold for each, chosen on validation; macro F1 counts labels, micro F1 counts answers.
+# - Several labels: a sigmoid and a threshold for each, chosen on validation.
 # - Sure isn't right. One temperature makes the chances honest; it makes no answer better.
 # - An attention map names what matters, but not what for. Delete and see.
-# - Count words first. A pretrained encoder, fine-tuned, beat counting at every size; one from nothing did so on no task as a whole.
+# - Count words first. A pretrained encoder, fine-tuned, beat counting at every size; one from nothing beat it neither on films nor on functions.
 #
-# And the forty thousand messages, a few hundred of them sorted? Borrow; if you can't, count. By noon. Then read the ones it's least sure of.
+# And the forty thousand messages, a few hundred of them sorted? Borrow; if you can't, count. By noon. Then read the messages of which the model is least sure.
 
 # %% [markdown]
 # ## Further reading
 #
 # - [Lin et al. (2023)](https://aclanthology.org/2023.acl-short.160/): linear classifiers, "an often-forgotten baseline".
-# - [Iyyer et al. (2015)](https://aclanthology.org/P15-1162/): deep bags of words, which rival what respects order.
 # - [Guo et al. (2017)](https://arxiv.org/abs/1706.04599): calibration and temperature.
 # - [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186): attention is not explanation; [Wiegreffe and Pinter (2019)](https://arxiv.org/abs/1908.04626): not not
 #   explanation.
 # - [Reimers and Gurevych (2019)](https://arxiv.org/abs/1908.10084): Sentence-BERT; [Wang et al. (2020)](https://arxiv.org/abs/2002.10957): MiniLM.
-# - [Yang et al. (2016)](https://aclanthology.org/N16-1174/): attention as pooling.
 # - [Pang and Lee (2005)](https://aclanthology.org/P05-1015/): the film sentences.
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists which texts this chapter follows: a Transformer that classifies, and masks in a task with several labels.
+# [The table of sources](../book/sources.md) lists which texts this chapter follows.

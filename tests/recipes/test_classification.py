@@ -124,12 +124,14 @@ def test_verdicts_come_in_pairs_of_the_same_words():
     for split, texts in task.texts.items():
         answers = task.answers[split]
         for one, other in zip(texts[::2], texts[1::2], strict=True):
-            assert sorted(one) == sorted(other) and one != other
+            features = (sorted(words_and_pairs(text)) for text in (one, other))
+            assert next(features) == next(features) and one != other
         assert (answers[::2] + answers[1::2] == 1).all()
-    assert all((t[3] in GOOD) == (t[1] not in GOOD) for t in task.texts["train"])
-    assert ("not", "good", ",", "bad") in task.texts["train"] + task.texts["test"]
+    assert all((t[6] in GOOD) == (t[2] not in GOOD) for t in task.texts["train"])
+    shown = tuple("not a good one , a bad one".split())
+    assert shown in task.texts["train"] + task.texts["test"]
     for text, row in zip(task.texts["test"], task.answers["test"], strict=True):
-        assert row.item() == (text[-1] in GOOD)
+        assert row.item() == (text[-2] in GOOD)
 
 
 # ---- models --------------------------------------------------------------------

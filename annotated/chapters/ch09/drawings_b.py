@@ -145,7 +145,7 @@ def trace_of_toy(by_hand: Callable, table: Float[Tensor, "v v"]) -> Html:
     found = [by_hand(lambda ids: table[ids[:, -1]], k, 4)[0] for k in (1, 2)]
     one, two = (f"“{said(ids)}” ({math.exp(log):.3f})" for log, ids in found)
     return show_table(
-        ("step", "live on", "finished", "dropped"),
+        ("step", "alive", "finished", "dropped"),
         rows,
         caption=f"A beam of 2 in the toy finds {two}; a beam of 1 finds {one}.",
     )
@@ -448,9 +448,9 @@ def tree_explorer(
         ],
         label="The tree of beams",
         checks=checks,
-        question=f"Choose “{names[0]}”, and set the beam to 1: at which sound does "
+        question=f"For “{names[0]}”, set the beam to 1: at which sound does "
         "greedy decoding leave the path that the beam of 3 takes?",
-        caption="A box is a hypothesis: its last sound, and the probability of all of "
+        caption="A box is a hypothesis: its last symbol, and the probability of all of "
         "it so far. Tinted: lives on. Double frame: finished. Dashed: dropped, the two "
         "likeliest. Filled: the answer. Without tint, in the last column: still alive "
         "when the search stops. The penalty is the plain one, nᵅ. A wide tree scrolls "
@@ -791,22 +791,24 @@ def folded(summary: str, words: str, table: Html) -> Html:
 
 def beams_table(rows: Sequence[Mapping[str, Any]]) -> Html:
     """Fold how often a recurrent model and ours are wrong, and whose fault it is."""
-    table, gains = [], []
+    table, gains, greedy = [], [], {}
     for (name,), runs in grouped(rows, "name").items():
         tables = [{one["beam"]: one for one in run["beams"]} for run in runs]
         gains += [100 * (beams[1]["words"] - beams[5]["words"]) for beams in tables]
         words = [mean(beams[k]["words"] for beams in tables) for k in (1, 5, 20)]
+        greedy[name] = words[0]
         search = mean(beams[1]["search"] for beams in tables)
         table.append((name, *(f"{share:.1%}" for share in (*words, search))))
     widths = ("words wrong: greedy", "beam of 5", "beam of 20")
-    least, most = (minus(gain, 1) for gain in (min(gains), max(gains)))
+    assert min(gains) < 0 < max(gains) and greedy["GRU"] < greedy["Transformer"]
     url = "https://github.com/bentrevett/pytorch-seq2seq/issues/141"
     return folded(
         "Why does a beam help my RNN and not my Transformer?",
         "A user gained one to two BLEU with a beam of 5 on recurrent models, and "
         f'nothing on others (<a href="{url}">pytorch-seq2seq#141</a>). On our words it '
-        f"hardly helps either: a beam of 5 repairs {least} to {most}% of them, "
-        "depending on seed and model. So being recurrent isn't enough.",
+        "hardly helps either: between seeds and models a beam of 5 changes the word "
+        f"error rate by {minus(-max(gains), 1)} to +{-min(gains):.1f} points. So being "
+        "recurrent isn't enough. (Trained for so short a time, the GRU is ahead.)",
         show_table(
             ("model", *widths, "greedy search errors"),
             table,
@@ -858,7 +860,7 @@ def agreeing_table(
     found: Mapping[str, Sequence[Hypothesis]],
     count: int = 600,
 ) -> Html:
-    """Fold the error rates of the samples that agree most, beside two searches."""
+    """Show the error rates of the samples that agree most, beside two searches."""
     outputs = {
         name: [task.sounds(one.tokens) for one in several[:count]]
         for name, several in found.items()
@@ -874,11 +876,8 @@ def agreeing_table(
     for name, chosen in outputs.items():
         rates = error_rates(chosen, task.answers[:count])
         table.append((name, f"{rates['symbols']:.1%}", f"{rates['whole']:.1%}"))
-    return folded(
-        "How wrong are they?",
-        f"{count} words that the model has never seen.",
-        show_table(("choice", "sounds wrong", "words wrong"), table),
-    )
+    caption = f"{count} words that the model has never seen."
+    return show_table(("choice", "sounds wrong", "words wrong"), table, caption)
 
 
 # ---- bad input -------------------------------------------------------------------

@@ -370,31 +370,8 @@ def others_table(text: str, sentence: str, size: int = 600) -> Html:
     )
 
 
-def check_others(times: Mapping[str, int]) -> None:
-    """Prove what WordPiece's rule joins first in the toy, and what a byte is."""
-    pairs: Counter[Pair] = Counter()
-    single: Counter[str] = Counter()
-    for word, n in times.items():
-        for letter in word:
-            single[letter] += n
-        for pair in pairwise(word):
-            pairs[pair] += n
-    score = {p: pairs[p] / (single[p[0]] * single[p[1]]) for p in pairs}
-    assert max(pairs, key=pairs.get) == ("e", "s")
-    assert max(score, key=score.get) == ("i", "d")
-    print("✓ the score that is said to be WordPiece's joins i d first, BPE e s")
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    marked = {f"##{letter}" for word in times for letter in word[1:]}
-    size = len({letter for word in times for letter in word}) + len(marked) + 1
-    trainer = trainers.WordPieceTrainer(vocab_size=size, show_progress=False)
-    tokenizer.train_from_iterator(
-        [w for w, n in times.items() for _ in range(n)], trainer
-    )
-    assert "##es" in tokenizer.get_vocab()
-    print("✓ `tokenizers` joins ##e ##s first for WordPiece, by BPE's counts")
+def check_bytes() -> None:
+    """Prove how many bytes a sign takes."""
     assert [len(sign.encode()) for sign in "aï中🙂"] == [1, 2, 3, 4]
     print("✓ a, ï, 中 and 🙂 are 1, 2, 3 and 4 bytes")
 

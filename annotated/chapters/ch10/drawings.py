@@ -1,5 +1,6 @@
 """Chapter 10, text classification: its drawings, tables, and what is measured live."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,13 +13,13 @@ from annotated.attention import record_attention
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.devices import device_of
 from annotated.masks import padding_mask
-from annotated.page.diagrams import NOTE, Drawing
+from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, explorer, static
 from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_films
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines, plot_lines
+from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
 from annotated.page.records import Rows, borrowed_rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recipes.classification import (
@@ -27,7 +28,7 @@ from annotated.recipes.classification import (
     Text,
     Words,
     classify,
-    f1_scores,
+    words_and_pairs,
     words_of,
 )
 from annotated.training import evaluating
@@ -56,7 +57,8 @@ SENTENCES = [  # on films, of nobody's review
     "a smart film with a stupid title",
     "a stupid film with a smart title",
     "it never gets boring",
-    "two hours of my life I won't get back",
+    "not a good one, a bad one",
+    "not a bad one, a good one",
 ]
 LETTERS = 400  # at most, of a sentence that is typed
 
@@ -66,23 +68,29 @@ LETTERS = 400  # at most, of a sentence that is typed
 
 def same_words() -> Html:
     """Draw two verdicts on a film, and the bag of words that both give."""
-    drawing = Drawing(350, 176)
-    for i, (words, said) in enumerate(
-        (("not good, bad", "no"), ("not bad, good", "yes"))
+    drawing = Drawing(350, 166)
+    for i, (lines, said) in enumerate(
+        (
+            (("“not a good one,", "a bad one”"), "no"),
+            (("“not a bad one,", "a good one”"), "yes"),
+        )
     ):
         left, color = 88 + 174 * i, "wrong" if said == "no" else "right"
-        drawing.text(left, 20, f"“{words}”", bold=True, size=15)
-        drawing.arrow((left, 30), (left, 52))
-        drawing.frame(left - 72, 56, 144, 26, shade=0.12, color="other")
-        drawing.text(left, 74, "bad good not ,", code=True, size=13)
-        drawing.arrow((left, 86), (left, 108))
-        drawing.frame(left - 72, 112, 144, 26, shade=0.25, color=color)
-        drawing.text(left, 130, f"See it? {said.capitalize()}.")
-    drawing.text(175, 164, "One bag, two answers.", size=NOTE)
+        for j, line in enumerate(lines):
+            drawing.text(left, 16 + 18 * j, line, bold=True, size=15)
+        drawing.arrow((left, 42), (left, 60))
+        drawing.frame(left - 72, 64, 144, 42, shade=0.12, color="other")
+        for j, words in enumerate(("a a bad good", "not one one ,")):
+            drawing.text(left, 81 + 18 * j, words, code=True, size=13)
+        drawing.arrow((left, 110), (left, 128))
+        drawing.frame(left - 72, 132, 144, 26, shade=0.25, color=color)
+        drawing.text(left, 150, f"See it? {said.capitalize()}.")
     return drawing.figure(
-        alt="Two verdicts, “not good, bad” and “not bad, good”. Both give the same bag "
-        "of words: bad, good, not, and a comma. The first says no, the second yes.",
-        caption="Which words there are doesn't settle it. Their order does.",
+        alt="Two verdicts, “not a good one, a bad one” and “not a bad one, a good "
+        "one”. Both give the same bag of words: a twice, one twice, bad, good, not, "
+        "and a comma. The first says no, the second yes.",
+        caption="One bag of words, two answers. Even all pairs of neighbours are the "
+        "same: the order of the whole settles it.",
     )
 
 
@@ -141,6 +149,16 @@ def check_classifier() -> None:
     check_close("four more of padding change nothing", model(padded), model(tokens))
 
 
+def check_twins(task: Labelled) -> None:
+    """Prove that twins share words and pairs of neighbours, and not the answer."""
+    texts = [text for some in task.texts.values() for text in some]
+    answers = torch.cat([*task.answers.values()])
+    assert (answers[::2] + answers[1::2] == 1).all()
+    for one, other in zip(texts[::2], texts[1::2], strict=True):
+        assert Counter(words_and_pairs(one)) == Counter(words_and_pairs(other))
+    print(f"✓ {len(texts) // 2} pairs of twins: the same words and pairs of neighbours")
+
+
 def right_share(model: nn.Module, task: Labelled, split: str = "test") -> float:
     """Return how many of all answers a model gets right."""
     yes = classify(model, task, task.texts[split]) > 0
@@ -193,26 +211,30 @@ def scores_table(
     return show_table(header, rows, "Functions of modules that training never saw.")
 
 
-def thresholds_figure(chances: Tensor, task: Labelled, names: Sequence[str]) -> Html:
-    """Plot F1 on validation against the threshold, a line for each label."""
-    answers = task.answers["validation"]
-    steps = torch.linspace(0.05, 0.95, 19)
-    scores = torch.tensor([f1_scores(chances > s, answers)["each"] for s in steps])
-    lines = {}
-    for name in names:
-        column = scores[:, task.labels.index(name)].tolist()
-        lines[name] = dict(zip(steps.tolist(), column, strict=True))
-    colors = dict(zip(names, (THIS, COLOURS["value"], COLOURS["key"]), strict=True))
-    looks = {"xlabel": "threshold", "ylabel": "F1", "ylim": (0, 1.02)}
-    ax = plot_lines(lines, plt.subplots(figsize=(8.6, 3.2))[1], colors=colors, **looks)
-    for i, (name, line) in enumerate(lines.items()):
-        best = max(line, key=line.__getitem__)
-        style = {"color": colors[name], "label": f"best for {name}"}
-        ax.plot(best, line[best], MARKERS[i], **style)
-    return show(
-        ax.figure,
-        caption="On functions for validation. A mark: the best threshold of a label.",
+def thresholds_said(
+    task: Labelled, half: Mapping[str, Any], tuned: Mapping[str, Any], limits: Tensor
+) -> str:
+    """Say what each label's own threshold changes, and for which label most."""
+    gains = [b - a for a, b in zip(half["each"], tuned["each"], strict=True)]
+    most = max(range(len(gains)), key=gains.__getitem__)
+    high = [
+        f"*{name}*"
+        for name, limit in zip(task.labels, limits.tolist(), strict=True)
+        if limit > 0.5
+    ]
+    said = (
+        f"And the thresholds? They take macro F1 from {half['macro']:.3f} to "
+        f"{tuned['macro']:.3f}; *{task.labels[most]}* alone brings "
+        f"{gains[most] / len(gains):.3f}. Micro F1, where common labels decide, goes "
+        f"from {half['micro']:.3f} to {tuned['micro']:.3f}: each threshold was chosen "
+        "for its own label's F1. Which score should win is your decision."
     )
+    if high:
+        said += (
+            f" (A threshold above one half, as for {' and '.join(high)}, is chance: "
+            "where a model is good, F1 hardly depends on the threshold.)"
+        )
+    return said
 
 
 # ---- how sure ------------------------------------------------------------------
@@ -251,15 +273,15 @@ def cooling(record: Mapping[str, Any], size: int, temperature: float) -> str:
     runs = [r for r in record["rows"] if (r["kind"], r["size"]) == ("encoder", size)]
     surest = sum(run["as it comes"]["chances"][-1] for run in runs) / len(runs)
     right = sum(run["as it comes"]["right"][-1] for run in runs) / len(runs)
-    by = dots((run["temperature"] for run in runs), ".0f")
+    by = [run["temperature"] for run in runs]
     before, after = (
         sum(run[name]["nats"] for run in runs) / len(runs)
         for name in ("as it comes", "cooled")
     )
     return (
         "For the film sentences the surest fifth of the encoder's answers has a "
-        f"chance of {surest:.1%}, and {right:.0%} of them are right. Its temperatures "
-        f"are {by} with three seeds, and the loss falls from {before:.1f} to "
+        f"chance of {surest:.1%}, and {right:.0%} of them are right. Temperatures of "
+        f"{min(by):.0f} to {max(by):.0f} take the loss from {before:.1f} to "
         f"{after:.2f} nats. Our functions are four times as many, and easier: "
         f"{temperature:.2f} is enough."
     )
@@ -436,8 +458,8 @@ def keyword_shares(
 def keywords_said(shares: Mapping[str, float]) -> str:
     """Say which methods name a label's keyword."""
     return (
-        "For four of the labels we know the right answer: a keyword gives them away. "
-        "It's among the three tokens that attention names in "
+        "For *loops*, *raises*, *catches* and *returns a value* we know the right "
+        "answer: a keyword. It's among the three tokens that attention names in "
         f"{shares['attention']:.0%} of the functions, with gradient × input in "
         f"{shares['gradient × input']:.0%}, with deletion in {shares['deletion']:.0%}, "
         f"at random in {shares['random']:.0%}."
@@ -486,37 +508,6 @@ def learning_curves(record: Mapping[str, Any]) -> Html:
     )
 
 
-def people_figure(record: Mapping[str, Any]) -> Html:
-    """Plot how many are right, people and models, from mild opinions to strong ones."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    lines = _by_strength(record)
-    looks = {"one person": {"color": COLOURS["ink"], "marker": "s"}} | LOOKS
-    for kind, right in lines.items():
-        ax.plot(right, **looks[kind], label=NAMES.get(kind, kind))
-    ax.axhline(50, color=COLOURS["muted"], linestyle=":", linewidth=1)
-    names = [f"{strength:.1f}" for strength in record["strength"]]
-    ax.set_xticks(range(len(names)), names)
-    ax.set(xlabel="how strong the opinion is, from 0 to 4")
-    ax.set(ylabel="right, %")
-    name_lines(ax)
-    gaps = [
-        person - max(models) for person, *models in zip(*lines.values(), strict=True)
-    ]
-    assert min(gaps) > 0  # what the title says
-    said = (
-        f"{NAMES.get(kind, kind)} from {right[0]:.0f} to {right[-1]:.0f}"
-        for kind, right in lines.items()
-    )
-    return show(
-        figure,
-        title="People are ahead, and hardly ever wrong where opinions are clear",
-        alt=f"Percent right, from mild to strong opinions: {'; '.join(said)}.",
-        caption=f"{record['sentences']:,} sentences for testing, in quarters by how "
-        "far from 0 half of the people rate them. The other half is scored; a shrug, "
-        "the rating 0, counts as half right. Models: means of three recorded seeds.",
-    )
-
-
 def people_said(record: Mapping[str, Any]) -> str:
     """Say how many of the mildest and of the strongest opinions are recognised."""
     mild, strong = (
@@ -524,11 +515,14 @@ def people_said(record: Mapping[str, Any]) -> str:
         for end in (0, -1)
     )
     return (
-        f"Of the mildest quarter, a single person gets {mild['one person']} right: "
-        "there, the labels themselves are in doubt. But of the strongest it's "
-        f"{strong['one person']}, against {strong['TF-IDF']} by counting and "
-        f"{strong['encoder']} by the encoder. Where opinions are clear, it isn't the "
-        "labels that hold the models back."
+        "**How well could anybody do?** The label is the critic's own verdict, and "
+        "at least 15 people have rated each of these sentences, from −4 to 4 "
+        "([Hutto and Gilbert, 2014](https://doi.org/10.1609/icwsm.v8i1.14550)). Of "
+        "the quarter with the mildest ratings, a single person gets "
+        f"{mild['one person']} right: there, the labels themselves are in doubt. Of "
+        f"the quarter with the strongest it's {strong['one person']}, against "
+        f"{strong['TF-IDF']} by counting and {strong['encoder']} by the encoder. "
+        "There it isn't the labels that hold the models back."
     )
 
 
@@ -597,6 +591,9 @@ def film_reader(record: Mapping[str, Any]) -> Html:
     assert weight["bad"] / 4 < weight["not"] < 0
     assert there["bag"]["logit"] == back["bag"]["logit"]
     assert there["encoder"]["logit"] > back["encoder"]["logit"] + 0.5
+    bad, good = known[-2:]
+    assert bad["bag"]["logit"] == good["bag"]["logit"]
+    assert bad["encoder"]["logit"] < good["encoder"]["logit"] < 0
     tested = record["tested"]
     right = {
         row["kind"]: round(row["accuracy"] * tested) / tested
@@ -693,60 +690,32 @@ def held_back_said(films: Mapping[str, Any], stopped: Mapping[str, Any]) -> str:
     before = _means(
         [row for row in films["rows"] if row["kind"] == "encoder"], "accuracy", "size"
     )
-    after = _means(stopped["rows"], "accuracy", "size")
-    few, all_ = 1000, max(size for (size,) in after)
-    some = (row["temperature"] for row in stopped["rows"] if row["size"] == few)
-    by = dots(some, ".1f")
+    after, few = _means(stopped["rows"], "accuracy", "size"), 1000
+    by = [row["temperature"] for row in stopped["rows"] if row["size"] == few]
     return (
         "The other repair is regularisation: early stopping, and the dropout that "
-        f"validation prefers. With 1,000 sentences the temperatures are {by} then, so "
-        f"it's about honest, but it gets {100 * after[few,]:.0f} % right instead of "
-        f"{100 * before[few,]:.0f} %; with all of them {100 * after[all_,]:.0f} % "
-        f"instead of {100 * before[all_,]:.0f} %. So being too sure isn't what makes "
-        "it wrong."
+        "validation prefers. Then temperatures from "
+        f"{min(by):.1f} to {max(by):.1f} are enough, but {100 * after[few,]:.0f} % "
+        f"of the answers are right instead of {100 * before[few,]:.0f} %. So being "
+        "too sure isn't what makes the encoder wrong."
     )
 
 
-def cost_plane(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Html:
-    """Plot accuracy against the CPU seconds of learning, a point for each size."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
-    rows = borrowed_rows(films, borrowed)
-    accuracy, seconds = (
-        _means(rows, key, "kind", "size") for key in ("accuracy", "cpu_seconds")
-    )
-    sizes = sorted({row["size"] for row in rows})
-    for kind in ("TF-IDF", "bag", "encoder", *BORROWED):
-        x = [max(seconds[kind, size], 0.01) for size in sizes]
-        y = [100 * accuracy[kind, size] for size in sizes]
-        name = (NAMES | BORROWED)[kind]
-        ax.plot(x, y, **LOOKS[kind], label=name)
-    ax.set(xscale="log", xlabel="CPU seconds of learning", ylabel="right, %")
-    name_lines(ax)
-    for text in ax.texts:  # below the end of its line, which others cross
-        if text.get_text() == NAMES["encoder"]:
-            text.set_position((4, -12))
-    return show(
-        figure,
-        title="Up and to the left is better",
-        caption="Film sentences; each line goes from 200 to all. Means of the recorded "
-        "seeds. What others paid for the borrowed encoder isn't counted.",
-    )
-
-
-def cost_said(record: Mapping[str, Any]) -> str:
+def cost_said(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> str:
     """Say what each model takes to learn from all sentences, and to read new ones."""
-    largest = max(row["size"] for row in record["rows"])
-    seconds, reading, accuracy = (
-        _means(record["rows"], key, "kind", "size")
-        for key in ("cpu_seconds", "reading", "accuracy")
-    )
-    ours, theirs = ("encoder", largest), ("TF-IDF", largest)
-    gap = 100 * (accuracy[theirs] - accuracy[ours])
+    rows = borrowed_rows(films, borrowed)
+    largest = max(row["size"] for row in rows)
+    seconds = _means(rows, "cpu_seconds", "kind", "size")
+    reading = _means(films["rows"], "reading", "kind", "size")
+    took = {kind: f"{seconds[kind, largest]:.0f}" for kind, _ in seconds}
+    times = _as_long(reading["encoder", largest] / reading["TF-IDF", largest])
     return (
-        f"With all sentences the encoder learns for {seconds[ours]:.0f} seconds of "
-        f"one processor, {_as_long(seconds[ours] / seconds[theirs])} as TF-IDF, and "
-        f"is right on {_sentences(gap)} fewer in a hundred. To read a new sentence it "
-        f"takes {_as_long(reading[ours] / reading[theirs])}."
+        "What does it all cost? With all sentences the encoder from nothing learns for "
+        f"{took['encoder']} seconds of one processor, "
+        f"{_as_long(seconds['encoder', largest] / seconds['TF-IDF', largest])} as "
+        f"TF-IDF; the frozen one takes {took['frozen']} seconds, nearly all of them to "
+        f"read the sentences, and fine-tuning {took['fine-tuned']}. To read a new "
+        f"sentence the encoder from nothing takes {times} as TF-IDF."
     )
 
 
@@ -755,11 +724,6 @@ def _as_long(times: float) -> str:
     return {1: "as long", 2: "twice as long"}.get(
         round(times), f"{times:.0f} times as long"
     )
-
-
-def _sentences(number: float) -> str:
-    """Say a whole number of sentences."""
-    return "1 sentence" if round(number) == 1 else f"{number:.0f} sentences"
 
 
 def by_label(record: Mapping[str, Any]) -> Html:
@@ -807,19 +771,20 @@ def disguise_said(record: Mapping[str, Any], deeper: Mapping[str, Any]) -> str:
         one: torch.tensor([run["each"] for run in runs]).mean(dim=0)
         for one, runs in groups.items()
     }
-    gaps = means[True, "encoder"] - means[True, "TF-IDF"]
-    wins = [label for label, gap in zip(labels, gaps, strict=True) if gap > 0.02]
-    loses = [label for label, gap in zip(labels, gaps, strict=True) if gap < -0.02]
-    assert {"ignores a parameter", "rebinds a parameter"} < {*wins}  # as the text says
-    assert "calls its own name" in loses and len(wins) == 3
+    gaps = dict(
+        zip(labels, means[True, "encoder"] - means[True, "TF-IDF"], strict=True)
+    )
+    wins = {label for label, gap in gaps.items() if gap > 0.02}
+    loses = [f"*{label}*" for label, gap in gaps.items() if gap < -0.02]
+    assert wins == {"reads or writes", "ignores a parameter", "rebinds a parameter"}
+    assert "*calls its own name*" in loses
     one = {hidden: means[hidden, "encoder"].mean().item() for hidden in (False, True)}
     two = _means(deeper["rows"], "tuned", "disguise")
     return (
-        "In disguise the encoder is ahead for "
-        + " and ".join(f"*{label}*" for label in wins)
-        + ", and behind for "
-        + ", ".join(f"*{label}*" for label in loses)
-        + f". With a second layer its macro F1 goes from {one[False]:.2f} to "
-        f"{two[False,]:.2f} as written, and from {one[True]:.2f} to {two[True,]:.2f} "
-        "in disguise."
+        "In disguise the encoder is ahead for *rebinds a parameter* and *ignores a "
+        "parameter*, which ask where else a name stands, and for *reads or writes*, "
+        "where it does little better than always saying yes. It's behind for "
+        f"{', '.join(loses)}. A second layer hardly helps: its macro F1 goes from "
+        f"{one[False]:.2f} to {two[False,]:.2f} as written, and from {one[True]:.2f} "
+        f"to {two[True,]:.2f} in disguise."
     )

@@ -75,11 +75,20 @@ def test_a_blind_model_gets_half_of_the_verdicts():
     assert ch10.right_share(model, task, "train") == 0.5
     ids = task.words.ids([(word,) for word in GOOD]).flatten()
 
-    class EndsWell(nn.Linear):  # what the last word says
+    class EndsWell(nn.Linear):  # what the last word but one says
         def forward(self, tokens):
-            return 2.0 * torch.isin(tokens[:, -1:], ids) - 1
+            return 2.0 * torch.isin(tokens[:, -2:-1], ids) - 1
 
     assert ch10.right_share(EndsWell(1, 1), task) == 1
+
+
+def test_twins_that_pairs_of_neighbours_tell_apart_are_refused(capsys):
+    ch10.check_twins(order_task())
+    assert capsys.readouterr().out.startswith("✓ 36 pairs")
+    texts = {"test": [("not", "good", ",", "bad"), ("not", "bad", ",", "good")]}
+    answers = {"test": torch.tensor([[0.0], [1.0]])}
+    with pytest.raises(AssertionError):
+        ch10.check_twins(Labelled(("praise",), texts, answers, Words(texts["test"])))
 
 
 @pytest.mark.slow
