@@ -490,9 +490,6 @@ expect(
 # %% tags=["remove-input"]
 say(ch18.compile_said(compiled))
 
-# %% Table: what compiling changes tags=["hide-input", "proof"]
-ch18.compile_table(compiled)
-
 # %% [markdown]
 # On a GPU, compiling usually saves time, but the first step takes long, since it compiles. By default, a second length makes it compile once more, now for any length. If training stops for a minute now and then, `TORCH_LOGS=recompiles` says why. And save `model.state_dict()` of the model that you compiled: in the
 # compiled one, every name begins with `_orig_mod.`.

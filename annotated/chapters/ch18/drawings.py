@@ -5,7 +5,7 @@ equal, 1 if nothing is right, or all of it is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -516,7 +516,7 @@ def halves_said(record: Record) -> str:
 
 
 def compile_said(record: Record) -> str:
-    """Say what compiling changes; ``record`` as in the table."""
+    """Say what compiling changes, by the ``record`` of ``compile``."""
     share = record["gradient"]["numbers that differ"]
     return (
         f"Nearly. {share:.0%} of the gradient's numbers differ, but only in their last "
@@ -581,28 +581,6 @@ def again_said(record: Record) -> str:
         f"In training, new masks cost {min(gaps):.2f} to {max(gaps):.2f} bits per "
         f"character ({seeds} seeds, {steps} steps). With the same masks, {same} of "
         f"{seeds} runs had exactly the losses of the stored model, at every step."
-    )
-
-
-def compile_table(record: Record) -> Html:
-    """Show what compiling changes."""
-    rows = []
-    for name in ("logits", "gradient"):
-        one = record[name]
-        words = f"{name}: off from float64"
-        numbers = (one["plain to float64"], one["compiled to float64"])
-        rows.append((words, *(f"{x:.1e}" for x in numbers)))
-    plain, compiled = (
-        1000 * median(record["seconds"][way]) for way in ("plain", "compiled")
-    )
-    rows.append(("a step, in milliseconds", f"{plain:.0f}", f"{compiled:.0f}"))
-    first = record["first seconds"] / 60
-    rows.append(("the first step, in minutes", "", f"{first:.0f}"))
-    return show_table(
-        ("", "plain", "compiled"),
-        rows,
-        caption="Forward and backward, on one thread of one CPU. The first step "
-        "compiles.",
     )
 
 
