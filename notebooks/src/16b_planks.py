@@ -183,6 +183,7 @@ expect(
 # `intermediate_size: 341` (two thirds of 4 · 128), `hidden_act: silu`, `rms_norm_eps: 1e-06`, `rope_theta: 10000`, `attention_bias: false`. It loads into this book's blocks, with nothing left over:
 
 # %%
+from annotated.chapters.ch16 import drawings_b as ch16b
 from annotated.data.glassllm import CONFIG
 from annotated.weights import load_llama
 
@@ -261,11 +262,10 @@ say(ch16b.pitfalls_said(w, carroll))
 #
 # ## 16b.8 What to remember
 #
-# - GPT-2 isn't obsolete, it's the ship: stream, causal attention, feed-forward network, norm in front, next token.
+# - GPT-2 isn't obsolete, it's the ship.
 # - What each is for, says the literature. The loss: rotary positions, gated networks. Less work: RMSNorm. Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
 # - At this page's size, rotary positions were the only plank that stood out from luck by itself.
 # - Compare planks at equal size, with several seeds, and at more than one rate.
-# - The cache costs layers × positions × (2 × key/value heads × head width) numbers per text.
 #
 # ## Further reading
 #

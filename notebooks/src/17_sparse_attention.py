@@ -356,6 +356,7 @@ ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 from annotated.chapters.ch17.patterns import (
     bits_per_pixel,
     column_pattern,
+    glyphs,
     train_image,
 )
 from annotated.sparse import Pattern

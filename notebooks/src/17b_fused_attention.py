@@ -206,7 +206,10 @@ ch17b.check_saved(saved, 2048)
 # A single query over a long [cache](11c_cache.ipynb) has only one row of scores. To work on it in parallel, cut the *keys* in two, and let two workers each compute an output and a log-sum-exp. The softmax over both log-sum-exps gives each part's share:
 
 # %%
-row = q[..., :1, :]  # one query; k and v have 100 positions
+from annotated.sparse import Pattern
+
+q, k, v = torch.randn(3, 2, 4, 100, 16, dtype=torch.float64)
+row = q[..., :1, :]  # one query sees all 100 keys
 parts = [slice(0, 30), slice(30, 100)]
 found = [
     forward_tiles(row, k[..., part, :], v[..., part, :], Pattern(), 32)
@@ -251,12 +254,6 @@ print("✓ −∞ − (−∞) is NaN; with −1e9, a hidden key keeps 1")
 # <details><summary>A row has the scores 0, 0 and then log 6, in blocks of two and one. What are factor and sum in the last block?</summary>
 #
 # The factor is $e^{0 - \log 6} = 1/6$, so the sum is $2/6 + 1 = 4/3$. (Check: the true sum is 8, and $8 / 6 = 4/3$.)
-#
-# </details>
-#
-# <details><summary>In the backward pass, a row's log-sum-exp is log 8. What weight do you rebuild for a score of log 2, and what for a hidden key?</summary>
-#
-# $e^{\log 2 - \log 8} = 1/4$. A hidden key's score is $-\infty$, so its weight is 0, and so is its $dz$.
 #
 # </details>
 #
