@@ -303,7 +303,7 @@ play(
 # Where would training leave float16's range? In three places:
 #
 # - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys then divides 0 by 0, which is NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number.
-# - **The variance.** A single activation of 256 has a square of 65,536, but float16 ends at 65,504.
+# - **The variance.** An activation of 256 has a square of 65,536, but float16 ends at 65,504.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens, that's 2.4e-9, but the smallest float16 is 6e-8.
 #
 # `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. An `x * x` of your own isn't on that list.
@@ -325,27 +325,16 @@ ch18.check_float16(whole)
 # Most people also clip the gradient, say at a norm of 1. **Before it's divided, or after?** (Here everything stays in float32, so that only the order differs.)
 
 # %%
-from annotated.data.text import (
-    CHARACTERS,
-    Characters,
-    random_windows,
-    standard_library,
-)
-
-characters = Characters(CHARACTERS)
-ids = torch.tensor(characters.encode(standard_library("train")))
-batch = next(random_windows(ids, length=64, size=16, steps=1, seed=0))
-
 model = large_model()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 scaler = torch.amp.GradScaler("cpu")  # its first factor is 65,536
-scaler.scale(next_token_loss(model, batch)).backward()
+scaler.scale(next_token_loss(model, whole)).backward()
 print(f"norm, scaled:   {gradient(model).norm():10,.1f}")
 scaler.unscale_(optimizer)
 print(f"norm, unscaled: {gradient(model).norm():10,.1f}")
 
 # %% [markdown]
-# If you clip first, you cut about 400,000 down to 1 and then divide by 65,536, so a norm of 0.000015 is left at every step. <!-- exact: 0.000015 = 1 / 65536 --> `unscale_` has to come first. The rest of the step is:
+# If you clip first, you cut about 320,000 down to 1 and then divide by 65,536, so a norm of 0.000015 is left at every step. <!-- exact: 0.000015 = 1 / 65536 --> `unscale_` has to come first. The rest of the step is:
 
 # %%
 nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -353,7 +342,7 @@ scaler.step(optimizer)  # or none, if a number has overflowed
 scaler.update()  # the factor
 
 # %% Proof: scaled, unscaled and clipped, in both orders tags=["hide-input", "proof"]
-ch18.check_scaling(batch)
+ch18.check_scaling(whole)
 
 # %% tags=["remove-input", "remove-stdout"]
 clipping = recorded("clipping")
@@ -450,14 +439,14 @@ models = {
 found = {}
 for name, model in models.items():
     torch.manual_seed(1)  # so that all draw the same masks on the way forward
-    loss = next_token_loss(model, batch)
+    loss = next_token_loss(model, whole)
     loss.backward()
     found[name] = gradient(model)
     gap = off(found[name], found["stored"])
     print(f"{name:12} loss {loss:.4f}, off by {gap:.2g}")
 
 # %% Proof: with the same masks, nothing changes tags=["hide-input", "proof"]
-ch18.check_checkpoints(batch)
+ch18.check_checkpoints(whole)
 
 # %% [markdown]
 # The loss is the same to the last digit, because it was computed on the way forward. So the *first* step's loss can't show what goes wrong on the way back. Only later losses drift.
@@ -498,7 +487,7 @@ say(ch18.compile_said(compiled))
 #
 # **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between micro-batches. One of nothing but padding averages over no tokens, which gives NaN: leave it out.
 #
-# **NaN in float16.** At once? Look for a −1e9. After a few hundred steps? Look for an `x * x` of your own, since activations grow. `torch.autograd.set_detect_anomaly(True)` names the operation (slowly).
+# **NaN in float16.** At once? Look for a −1e9. After a few hundred steps? Look for an `x * x` of your own, since activations grow.
 #
 # **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes. Keep them in float32, and use autocast.
 #
@@ -558,15 +547,11 @@ ch18.check_pitfalls(parts, whole)
 # We haven't run the eight-bit optimiser and LoRA.
 #
 # 1. Before a long run, compare one step: the gradient (`gradient` and `off` of section 18.2 are all you need), and what the weights did. Micro-batches, checkpoints and compiling may change the gradient by rounding, 16-bit products by a few per cent. Use rows of unequal lengths.
-# 2. Accumulate sums, or means weighted by tokens, because the mean of means isn't the mean.
+# 2. Accumulate means weighted by tokens.
 # 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep the weights in float32.
 # 4. Whatever is computed twice has to draw the same random numbers twice.
 #
-# <details><summary>Isn't hardware the only limit?</summary>
-#
-# So says [*Transformers from scratch*](https://peterbloem.nl/blog/transformers). But every red mark in the first figure is a slip in software, and no GPU repairs it.
-#
-# </details>
+# [*Transformers from scratch*](https://peterbloem.nl/blog/transformers) calls hardware the only limit. But every red mark in the first figure is a slip in software.
 #
 # ## Further reading
 #
