@@ -2,7 +2,7 @@
 # # 15. BERT
 #
 # Chapter 10 ended badly for the encoder that starts from nothing: with four thousand labelled functions, it lost to counting
-# words. More labels would help, but labels are an afternoon's work for every hundred. Text without
+# words. More labels would help, but labels cost work, or the answers of a larger model that was itself trained without labels. Text without
 # labels lies around for free, eight thousand functions on your own disk alone. Can a model learn something from it?
 #
 # **Hide some of the words, and any text becomes an exercise with its own answer key. A model that has learned to fill the gaps begins
@@ -17,7 +17,7 @@ from annotated.chapters.ch15 import drawings as ch15
 ch15.gap()
 
 # %% [markdown]
-# By the end of this chapter you can pretrain an encoder on any text, say beforehand where its loss will wait, ask it for a hidden word, and say from how
+# By the end of this chapter you can pretrain an encoder on any text, tell a plateau from slow progress, ask for a hidden word, and say from how
 # few labels all this pays. You need [chapter 6](06_encoder_decoder.ipynb) (the encoder) and [chapter 10](10_text_classification.ipynb)
 # (classification). About 40 minutes.
 #
@@ -82,8 +82,8 @@ play(
 
 # %% [markdown]
 # The loss is the cross-entropy at the picked tokens, and at no others. Why not simply mask all of them? Because there are no masks once the
-# model is at work. Trained on masks alone, it need only think where it sees one. If any token may be wrong, or asked for as it
-# stands, the model needs an opinion on *every* token. That was the authors' reason; section 15.5 measures what it's worth. (The price of it all: a GPT learns from every token of a text, BERT from 15 in a hundred.)
+# model is at work. If any token may be wrong, or asked for as it
+# stands, the model needs an opinion on *every* token. Section 15.5 measures what that's worth. (The price of it all: a GPT learns from every token of a text, BERT from 15 in a hundred.)
 
 # %% Proof: hiding is as promised tags=["hide-input", "proof"]
 from torch.nn.functional import cross_entropy
@@ -105,7 +105,7 @@ check_close(
 # ## 15.2 The model
 #
 # Chapter 6's encoder, post-norm, with GELU instead of ReLU. What goes in is the sum of three learned vectors: for the token, for its position, and for the sentence, first or second, that
-# it belongs to (section 15.7 needs that).
+# it belongs to (section 15.7 needs that). BERT's table of positions has 512 rows, so 512 tokens are its **context length**.
 
 # %% Figure: three embeddings, added tags=["hide-input"]
 ch15.inputs_picture()
@@ -144,14 +144,13 @@ ch15.check_bert(encode, guess_tokens)
 ch15.counts_table()
 
 # %% [markdown]
-# The paper calls them 110M and 340M. (The book's tests also compare it with Hugging Face's `transformers`, whose weights `load_bert` puts into this class.)
+# The paper calls them 110M and 340M. (`load_bert` puts Hugging Face's weights into this class.)
 #
 # ## 15.3 The plateau
 #
-# Now to our own: two layers, width 64, on 8,039 pieces of code from Python's library. None of it has a label, and none is from the packages that chapter 10 tests on.
+# Now to our own: two layers, width 64, on 8,039 pieces of code from Python's library, 1,400 steps long. None of it has a label, and none is from the packages that chapter 10 tests on.
 #
-# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and guesses by that at every gap. Its loss is the **unigram entropy** of the text, and
-# it costs a few lines to compute. **Where will a Transformer's loss go first, and what has to happen before it can go on?**
+# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and guesses by that at every gap. Its loss is the **unigram entropy** of the text. **Where will a Transformer's loss go first, and what has to happen before it can go on?**
 
 # %%
 from annotated.recipes.pretraining import (
@@ -183,7 +182,7 @@ print(f"{len(words):,} tokens; by frequency alone: {line:.2f} nats")
 # ```
 #
 # `pretrain` does that (of `annotated.recipes.pretraining`). First it reads pieces of 32 tokens, then whole functions. (Our recipe asks for more tokens than BERT, and lets more of them stay in sight; section 15.5 says why. What's measured here are
-# masks, 15 % <!-- given: 15 --> of the tokens.) Every 20 steps we look at the loss, and at how much attention goes to the two neighbours of a token:
+# masks, 15 % <!-- given: 15 --> of the tokens.) Every 20 steps we look at the loss, and at how much attention goes to a token's two neighbours:
 
 # %% tags=["remove-stderr"]
 from annotated.chapters.ch15.drawings import neighbour_shares
@@ -242,15 +241,12 @@ ch15.neighbours_figure(neighbours)
 say(ch15.neighbours_said(neighbours))
 
 # %% [markdown]
-# Our plateau is short, since the model is small and the pieces are. In a large one it's what's behind a question that many have asked, ["my loss stays at 7.3"](https://github.com/huggingface/transformers/issues/3983). <!-- given: 7.3 --> So
-# compute the line first. A loss that stays *above* it points to a fault. A loss *at* it hasn't found out where to look. What keeps it from that? Recorded, each with three seeds:
+# In a large model, a plateau may be behind a question that many have asked, ["my loss stays at 7.3"](https://github.com/huggingface/transformers/issues/3983). <!-- given: 7.3 --> So
+# compute the line first. A loss that stays *above* it points to a fault. But how do you tell a plateau from slow progress?
 
-# %% Figure: what delays it, recorded tags=["hide-input", "remove-stdout"]
+# %% tags=["remove-input", "remove-stdout"]
 plateau = recorded("plateau")
-ch15.delays_figure(plateau)
-
-# %% tags=["remove-input"]
-say(ch15.delays_said(plateau))
+say(ch15.delays_said(plateau, neighbours))
 
 # %% [markdown]
 # ## 15.4 What has it learned?
@@ -280,18 +276,18 @@ expect(
 )
 
 # %% [markdown]
-# Don't be too impressed: in under a minute our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type a question mark for one token, or for two:
+# Don't be too impressed: our miniature has learned about what a table of both neighbours knows. BERT read 3.3 billion <!-- given: 3.3 --> words, forty times. But try it. Type a question mark for one token, or for two (on lines of your own it's often wrong):
 
 # %% Try it: guess the hidden tokens tags=["hide-input"]
 ch15.mask_guesser(bert, words)
 
 # %% [markdown]
 # **Two at once.** Each gap gets its own guess, as if the other one were still unknown. So the best guess on the left and the best on the
-# right needn't belong together. Fill one first, and the other is guessed anew, now knowing it. That takes as many passes as gaps, and it matters which comes first.
+# right needn't belong together. Fill one first, and the other is guessed anew, now knowing it. That takes as many passes as gaps.
 #
 # ## 15.5 What does 80/10/10 buy?
 #
-# We trained briefly in five ways: 750 steps, half as many as above, with three seeds each. Every model is then asked the same: to guess behind masks, and to name tokens that it's *shown*. Finally it's fine-tuned with 500 labels of chapter 10's
+# We trained briefly in five ways, 750 steps each. Every model is then asked the same: to guess behind masks, and to name tokens that it's *shown*. Finally it's fine-tuned with 500 labels of chapter 10's
 # task, where nothing is masked:
 
 # %% Table: ways to hide, recorded tags=["hide-input", "remove-stdout"]
@@ -315,8 +311,8 @@ print(f"{unknown / total:.1%} of the held-out tokens are unknown to our BERT")
 
 # %% [markdown]
 # Names, mostly, and all of them look alike to it. The real BERT cuts words into pieces, as chapter 9 does by
-# [byte-pair encoding](09c_subwords.ipynb). Its way is called **WordPiece**: *walking* is *walk* and *##ing*, and the two signs say "no space before me". Cutting is greedy. Take
-# the longest piece that fits, from the left, and go on with the rest:
+# [byte-pair encoding](09c_subwords.ipynb). Its way is called **WordPiece**: *walking* is *walk* and *##ing*, and the two signs say "no space before me". It takes
+# the longest piece that fits, from the left, and goes on with the rest:
 
 
 # %%
@@ -341,59 +337,29 @@ print(cut("walkable", vocabulary), cut("Walking", vocabulary))
 # %% [markdown]
 # The last one is a classic. BERT "uncased" knows only lower case. Forget to lowercase your text, and every name and every first word of a sentence is `[UNK]`. Nothing complains.
 #
-# And where do the pieces come from? As in byte-pair encoding, two neighbours are joined again and again. Which two? Google published the vocabulary, but not the program. [Schuster and Nakajima](https://doi.org/10.1109/ICASSP.2012.6289079)
-# say: the pair that raises the likelihood of the text most. Tutorials often say: the pair with the largest $\frac{\text{count}(ab)}{\text{count}(a)\,\text{count}(b)}$. Here is what both make of Python's docstrings in 250 joins, beside plain counting:
+# And where do the pieces come from? As in byte-pair encoding, two neighbours are joined again and again: the pair that raises the likelihood of the text most ([Schuster and Nakajima, 2012](https://doi.org/10.1109/ICASSP.2012.6289079)), or simply the most frequent one, as the library `tokenizers` does.
 
-# %% Measured: pieces by three scores tags=["hide-input"]
-from annotated.data.wordpiece import bert_words, cut_word, learn_pieces
-from annotated.recipes.pretraining import prose
-
-text, held = (
-    [w for d in prose(s) for sentence in d for w in bert_words(sentence)]
-    for s in ("train", "validation")
-)
-cuts = {}
-for score in ("likelihood", "ratio", "count"):
-    pieces = learn_pieces(text, 250, score, min_count=10)
-    joins = [p for p in pieces if len(p.removeprefix("##")) > 1]
-    known = set(pieces)
-    cuts[score] = sum(len(cut_word(w, known)) for w in held) / len(held)
-    print(f"{score:10} {cuts[score]:.2f} pieces a word: {' '.join(joins[:9])}")
-
-# %% Measured: pieces a word tags=["hide-input", "proof"]
+# %% Proof: the module cuts the same way tags=["hide-input", "proof"]
 ch15.check_cut(cut)
-expect(
-    "15-ratio",
-    "With the ratio as the score, words fall into half again as many pieces, or more.",
-    cuts["ratio"] / cuts["likelihood"],
-    above=1.5,
-    unlike=("plain counts", cuts["count"] / cuts["likelihood"]),
-)
 
 # %% [markdown]
-# The ratio loves what is *rare*: two signs that only ever meet each other, such as the digits of a year. Such joins save nothing. The likelihood weighs by how often the pair occurs, and ends
-# near plain counting, which saves the most pieces. (Counting is also what the library `tokenizers` does under the name WordPiece.)
-#
 # ## 15.7 Two sentences
 #
 # BERT learned a second task at the same time. `[CLS]` stands before two sentences, and its state answers: does the second follow the first, or is it from elsewhere (**next sentence
-# prediction**)? The hope was that `[CLS]` would come to know what a whole text says. [RoBERTa](https://arxiv.org/abs/1907.11692) left the task out and was no worse for it. What's wrong with it?
-#
-# A sentence from elsewhere is about something *else*. If topics suffice, counting shared words should do. [ALBERT](https://arxiv.org/abs/1909.11942) asks a harder question: it shows two neighbours, half of the time exchanged. Which was
-# first? Now the words are the same, either way. We've asked both, on the sentences of Python's docstrings:
+# prediction**)? But a sentence from elsewhere is about something *else*, so topics help a lot:
 
-# %% Table: next sentence, sentence order, recorded tags=["hide-input", "remove-stdout"]
-pairs = recorded("next")
-ch15.pairs_table(pairs)
+# %% tags=["remove-input", "remove-stdout"]
+say(ch15.pairs_said(recorded("next")))
 
-# %% tags=["remove-input"]
-say(ch15.pairs_said(pairs))
+# %% [markdown]
+# [RoBERTa](https://arxiv.org/abs/1907.11692) left the task out and was no worse for it. [ALBERT](https://arxiv.org/abs/1909.11942) asks a harder question: it shows two neighbours, half of the time exchanged. Which was
+# first? Now the words are the same, either way.
 
 # %% [markdown]
 # ## 15.8 From how few labels does it pay?
 #
 # **Fine-tuning** is short. Copy the model, put a linear map on it, and train all of it on the labels, for a few passes. What the map reads depends on the task: the state of `[CLS]` for a text or a
-# pair of texts (BERT's way), the state of each token for tags, and for an answer within a text (*extractive question answering*) two maps, which say where it begins and ends. Ours had no `[CLS]`, and reads the largest value of each number over all states (*max pooling*):
+# pair of texts (BERT's way), or the state of each token for tags. Ours had no `[CLS]`, and reads the largest value of each number over all states (*max pooling*):
 #
 # ```python
 # def forward(self, tokens):  # of BertClassifier; self.bert is a copy
@@ -429,7 +395,7 @@ expect(
 )
 
 # %% [markdown]
-# And now the whole curve: on the left this chapter's BERT on chapter 10's functions, on the right the encoder that we borrowed there, on its film sentences:
+# And now the whole curve, with this chapter's BERT on the left, and on the right the encoder that we borrowed in chapter 10, on its film sentences:
 
 # %% Figure: from how few labels, recorded tags=["hide-input", "remove-stdout"]
 ch15.few_labels_figure(labels, recorded("films"), recorded("borrowed"))
@@ -438,20 +404,18 @@ ch15.few_labels_figure(labels, recorded("films"), recorded("borrowed"))
 say(ch15.few_labels_said(labels))
 
 # %% [markdown]
-# **And on the right?** There the pretrained model is ahead from the fewest labels on. Don't read this as the effect of more text alone: almost everything differs. MiniLM is larger, its teacher learned from masks, it learned
-# from its teacher, and then from a billion pairs of sentences. But that's the point in practice: **somebody has read the library for all of us**, and you can start from there. Pretrain yourself only if
-# your texts are like nothing that others have read.
+# **And on the right?** There the pretrained model is ahead from the fewest labels on. Almost everything differs: MiniLM is larger, it learned from a teacher that had learned from masks, and then from a billion pairs of sentences. But that's the point in practice: **somebody has read the library for all of us**, and you can start from there.
 #
-# [Page 15b](15b_reactions.ipynb) loads such a model, three megabytes that have read a million chemical reactions with gaps, and finds that one of its heads has learned something nobody taught it.
+# Encoders such as MiniLM are mostly used for **retrieval**: a *sentence embedding*, for example the mean of an encoder's states, is computed once for each document, and a question then finds the documents whose vectors are nearest ([Reimers and Gurevych, 2019](https://arxiv.org/abs/1908.10084)).
+#
+# [Page 15b](15b_reactions.ipynb) loads another pretrained model, three megabytes that have read chemical reactions with gaps, and finds that one of its heads has learned something nobody taught it.
 #
 # ## 15.9 Pitfalls
 #
 # **Nothing was loaded.** `load_state_dict(..., strict=False)` skips every name that it doesn't know. If all of them begin with `bert.`, it skips all, says so in a return value that nobody reads,
 # and you fine-tune from nothing.
 #
-# **Padding is guessed.** Guess it, too, and the loss falls to nearly zero, since most of a batch may be padding. A new BERT that's right 95 times in a hundred <!-- given: 95 --> has learned to say `[PAD]`.
-#
-# **Masks while fine-tuning.** Nothing is hidden there. And switch dropout off before you measure: `model.eval()`.
+# **Padding is guessed.** Then the loss falls to nearly zero, since most of a batch may be padding: the model has learned to say `[PAD]`.
 #
 # **The same gaps at every pass.** If you hide tokens once, while preparing the data, the model meets the same gaps again and again. Draw them anew with each batch.
 #
@@ -491,16 +455,14 @@ say(ch15.few_labels_said(labels))
 # - Some of the picked tokens stay in sight, so that states keep what they see. Our small models needed that.
 # - WordPiece: the longest piece from the left, or `[UNK]` for the whole word.
 # - `[CLS]` is read for the whole. Much of "does it follow?" is topic.
-# - Pretraining is worth labels: a minute of it did as well with 1,000 and 2,000 as nothing with twice as many, and no better than counting words. Models that others have trained are worth far more.
+# - Pretraining is worth labels: with 500 and with 1,000, our model did about as well as the same model from nothing with four times as many, and no better than counting words. Models that others have trained are worth far more.
 
 # %% [markdown]
 # ## Further reading
 #
 # - [Devlin et al. (2019)](https://arxiv.org/abs/1810.04805): BERT.
 # - [Liu et al. (2019)](https://arxiv.org/abs/1907.11692): RoBERTa, the same with more text, larger batches, new gaps at each pass, and no second sentence.
-# - [Lan et al. (2020)](https://arxiv.org/abs/1909.11942): ALBERT, sentence order, one layer for all.
 # - [Wettig et al. (2023)](https://arxiv.org/abs/2202.08005): should you mask 15 %? <!-- given: 15 --> Not with a large model.
-# - [Schuster and Nakajima (2012)](https://doi.org/10.1109/ICASSP.2012.6289079): where WordPiece began.
 # - [Sinha et al. (2021)](https://arxiv.org/abs/2104.06644): order matters little for pretraining.
 # - [Joshi et al. (2020)](https://arxiv.org/abs/1907.10529): SpanBERT hides spans; [Clark et al. (2020)](https://arxiv.org/abs/2003.10555): ELECTRA asks of every token whether it's a fake.
 # - [Warner et al. (2024)](https://arxiv.org/abs/2412.13663): ModernBERT. Encoders are still what searches, sorts and tags text cheaply, since they read once and write nothing.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16. GPT-2
 #
-# You paste a page of Chinese into a chatbot, and pay more than for the same page in English. It spells a word backwards, and gets it wrong. It
+# A sentence of Chinese costs GPT-2 nearly three times as many tokens as the same sentence in English. It can't spell a word backwards. It
 # mixes up the digits of two long numbers. To see why, don't look at the Transformer. Look at what it's given to read.
 #
 # **GPT-2 reads any text there is, because it reads bytes, merged into tokens when they often occur together. The rest of it is
@@ -18,9 +18,9 @@ tokenizer = gpt2_tokenizer()
 ch16.hero(tokenizer)
 
 # %% [markdown]
-# By the end of this chapter you can write GPT-2's tokenizer and the model itself in twenty lines each, load OpenAI's weights into your own blocks, initialise a deep
+# By the end of this chapter you can write GPT-2's tokenizer and the model itself in twenty lines each, initialise a deep
 # model, and compare models whose tokens aren't the same. You need [chapter 11](11_text_generation.ipynb)'s GPT, and byte-pair encoding
-# from [page 9c](09c_subwords.ipynb) helps. About 40 minutes.
+# from [page 9c](09c_subwords.ipynb) helps. About 35 minutes.
 #
 # ## 16.1 Any text there is
 #
@@ -79,7 +79,7 @@ play(
 
 # %% [markdown]
 # Frequent words come out whole. Others fall into pieces that need not mean anything: the list knows what's *common*, not what's a syllable. One step comes first: a pattern cuts the text into
-# words, numbers and punctuation, each with the space before it, and no merge crosses a cut. (Otherwise `dog.`, `dog!` and `dog?` would all become tokens.) And the way back is one line, if you join the *bytes* first and decode then:
+# words, numbers and punctuation, each with the space before it, and no merge crosses a cut. And the way back is one line, if you join the *bytes* first and decode then:
 
 # %%
 from annotated.data.byte_bpe import PIECE, split_text
@@ -100,7 +100,7 @@ ch16.tokenizer_explorer(tokenizer)
 
 # %% [markdown]
 # **A model gets the ids, and nothing else.** `hello`, `␣hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
-# Digits are joined as they come: 1234567 is `123`, `45`, `67`, so the hundreds of one number stand above the tens of another.
+# Digits are joined as they come: 1234567 is `123`, `45`, `67`, but 89123 is `89`, `123`. Add them as on paper, and the ones of the first number, in `67`, belong to the `123` of the second.
 #
 # What about other languages? All text can be read, but not at the same price:
 
@@ -108,7 +108,7 @@ ch16.tokenizer_explorer(tokenizer)
 ch16.languages_figure(tokenizer)
 
 # %% [markdown]
-# If you pay by the token, you pay for that, and the context fills up sooner, too. Today's tokenizers have 100,000 to 250,000 tokens, learned from more languages; the gap is smaller, and still there ([Petrov et al., 2023](https://arxiv.org/abs/2305.15425)).
+# If you pay by the token, you pay for that, and the context fills up sooner, too. Later tokenizers have 100,000 to 250,000 tokens, learned from more languages, and the gap is smaller. ([Petrov et al., 2023](https://arxiv.org/abs/2305.15425) measured those of their year.)
 #
 # **One token is special.** `<|endoftext|>`, id 50256, stands between the documents that GPT-2 read. What if a *user* types these letters?
 
@@ -154,8 +154,8 @@ nats = text_nats(model, text.validation, GPT2_RECIPE.model["max_len"])
 ch16.perplexities_table(nats, held_out, len(text.validation) - 1)
 
 # %% [markdown]
-# The same model, the same text, and nothing is wrong with any row. (Words of code are long, so the second one is absurd. In prose it looks respectable.) For GPT-2 small, the paper reports 29.41 <!-- given: 29.41 --> on WikiText-2 and 37.50 <!-- given: 37.50 --> on WikiText-103. Their
-# test articles are the same, but for which rare words were replaced by `<unk>`. The paper says roughly what it did (it undoes the data set's own tokenization, and divides by "canonical units"), but not enough to repeat it: [people who try](https://github.com/huggingface/transformers/issues/483) get other numbers. (Overlap the windows, so that each token sees more of the past, and the nats themselves fall.)
+# The same model, the same text, and nothing is wrong with any row. For GPT-2 small, the paper reports 29.41 <!-- given: 29.41 --> on WikiText-2 and 37.50 <!-- given: 37.50 --> on WikiText-103. Both
+# have the same test articles, except that WikiText-2 replaces more rare words by `<unk>`. How exactly the paper counted, it doesn't say: [people who try](https://github.com/huggingface/transformers/issues/483) get other numbers.
 #
 # **Bits per byte** end the argument: total nats, divided by ln 2 and by the bytes of the text. No tokenizer can change *that* denominator. (The largest GPT-2 needs 0.93 <!-- given: 0.93 --> on Wikipedia, in the paper's table 3.) So with them we can ask whether tokens are worth it:
 
@@ -207,13 +207,10 @@ def read(w, tokens, heads):
 
 # %% [markdown]
 # What differs from chapter 11's GPT? Nothing but sizes, how it begins (see below), and **GELU** in place of
-# ReLU: $x$ times the chance that a normal number is below $x$. (OpenAI's code approximates it with a tanh, and so must you, or your logits differ a little from theirs.)
-
-# %% Figure: GELU tags=["hide-input"]
-ch16.gelu_figure()
+# ReLU: $x$ times the chance that a normal number is below $x$. A number just below 0 still gets through, so its weights still learn. (OpenAI's code approximates it with a tanh, and so must you, or your logits differ a little from theirs.)
 
 # %% [markdown]
-# So in this book it's `GPT` with another configuration, and `load_gpt2` gives every tensor of the file its place. We check it on random weights in a small size; the real file, half a gigabyte, we couldn't run here.
+# So in this book it's `GPT` with another configuration, and `load_gpt2` gives every tensor of the file its place. Here it is checked on random weights in a small size.
 
 # %%
 from annotated.page.notebook import show_source
@@ -235,15 +232,13 @@ ch16.check_encoder(small, row)
 #
 # ## 16.4 How large is it?
 #
-# For the rough number in your head: each block has $12 d^2$ parameters, four $d \times d$ matrices in attention and eight in the network. The two tables, of tokens and positions, have $(v + t)\,d$.
+# GPT-2 reads at most $t = 1{,}024$ tokens at once: its **context length**, as long as its table of positions. For the rough number of parameters in your head: each block has $12 d^2$, four $d \times d$ matrices in attention and eight in the feed-forward network. The two tables, of tokens and positions, have $(v + t)\,d$.
 
 # %% Table: four sizes tags=["hide-input"]
 ch16.sizes_table()
 
 # %% [markdown]
-# In the small model nearly a third is tables.
-#
-# (If you wonder about the paper's column: OpenAI [counted wrongly](https://github.com/openai/gpt-2), said so, and the names stuck. Many still call the small one "117M".)
+# In the small model nearly a third is tables. (OpenAI [counted wrongly](https://github.com/openai/gpt-2) in the paper. Many still call the small one "117M".)
 #
 # ## 16.5 How it is initialised
 #
@@ -255,9 +250,9 @@ ids = torch.tensor(tokenizer.encode(held_out[:600]))[:129]
 ch16.first_losses(ids)
 
 # %% [markdown]
-# Where does a loss of hundreds come from? With so large an embedding, the stream is still nearly the token's own vector. The tied output multiplies it with itself, and the model shouts the token that it has just *read*.
+# Where does a loss of hundreds come from? With so large an embedding, the residual stream is still nearly the token's own vector. The tied output multiplies it with itself, and the model shouts the token that it has just *read*.
 #
-# GPT-2 draws its matrices with deviation 0.02. <!-- given: 0.02 --> And the paper says in half a sentence that the weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. (OpenAI's released code only runs the model; it doesn't have the factor.) One question about it comes up [again and again](https://github.com/karpathy/minGPT/issues/134): *there's a layer norm in
+# GPT-2 draws its matrices with deviation 0.02 <!-- given: 0.02 --> (and its table of positions with 0.01 <!-- cited: 0.01 -->, says OpenAI's code; ours has 0.02 <!-- given: 0.02 --> for that, too). And the paper says in half a sentence that the weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. One question about it comes up [again and again](https://github.com/karpathy/minGPT/issues/134): *there's a layer norm in
 # front of everything anyway, so what for?*
 #
 # Look at what is normalised. In a pre-norm block it's what a sublayer *reads*. The residual stream itself, $x$, is a plain sum: each sublayer adds to it, nothing ever shrinks it, and if what is added were independent, it would grow with the root of the number of terms. **Nothing normalises the sum** until the very end.
@@ -291,25 +286,12 @@ say(ch16.depth_said(recorded("depth")))
 # %% [markdown]
 # ## 16.6 Watch one prediction
 #
-# Everything is in place. What happens between a prompt and the next token? `trace` runs a model once, and writes down every operation: where it happened, its equation, the line that did it, and the numbers that
-# came out. The last step holds the model's own logits.
+# What happens between a prompt and the next token? `trace` runs a model once, and writes down every operation: where it happened, its equation, the line that did it, and the numbers that
+# came out. Here is the model that this page has just trained:
 
-# %%
-from annotated.trace import trace
-
-prompt = "if name is"
-tokens = torch.tensor([short.encode(prompt)], device=device)
-steps = trace(model, tokens)
-print(len(steps), "operations, the first seven:")
-for step in steps[:7]:
-    line = f"{step.source.file}, line {step.source.line}"
-    print(f"{step.place + ':':21}{step.operation:23}{line}")
-
-# %% [markdown]
-# Walk through them. It's the model that this page has just trained:
 
 # %% Try it: from the prompt to the next token tags=["hide-input"]
-ch16.walk(model, short, prompt)
+ch16.walk(model, short, "if name is")
 
 # %% [markdown]
 # `trace` works on every model of this book, and on yours: chapter 6's encoder and decoder, chapter 15's BERT. [Page 16b](16b_planks.ipynb) walks through a model of today's kind.
@@ -322,8 +304,8 @@ ch16.walk(model, short, prompt)
 ch16.continuations(model, short, ch16.CODE_PROMPTS)
 
 # %% [markdown]
-# Nobody told it how to write a method or raise an error. The text did, in passing. GPT-2's paper is called *Language models are unsupervised multitask learners*, and means just that. What follows `TL;DR:` on a web page is a summary. What follows `English: cheese, French:` is a translation. So the model has been shown tasks, in between everything else, and to ask for one you write the beginning of a
-# text that would go on with the answer. That's **zero-shot** use: no training example, and no new parameter. With OpenAI's weights, on Colab:
+# Nobody taught it how to write a method or raise an error. The text did, in passing. GPT-2's paper is called *Language models are unsupervised multitask learners*, and means just that. What follows `TL;DR:` on a web page is a summary. What follows `English: cheese, French:` is a translation. So to ask for a task, you write the beginning of a
+# text that would go on with the answer. That's **zero-shot** use: no training example, and no new parameter. To try it with OpenAI's weights, set `download = True`, on Colab or on your own machine:
 
 # %%
 from annotated.chapters.ch16 import drawings as ch16
@@ -334,7 +316,7 @@ official = official_gpt2(download)
 ch16.continuations(official, tokenizer)
 
 # %% [markdown]
-# *"The capital of France is"* isn't a question; it's a text that breaks off. Section 3 of the paper says how far this went. Questions about a text (the data set CoQA) got an F1 of 55, which measures the overlap with the right words, without a single training example. Translating French to English got 11.5 <!-- given: 11.5 --> BLEU, English to French 5 ([chapter 9](09_translation.ipynb) explains BLEU),
+# The paper's section 3 says how far this went. Questions about a text (the data set CoQA) got an F1 of 55, which measures the overlap with the right words. Translating French to English got 11.5 <!-- given: 11.5 --> BLEU, English to French 5 ([chapter 9](09_translation.ipynb) explains BLEU),
 # from a corpus out of which foreign pages had been filtered. A summary asked for by `TL;DR:` was hardly better than three random sentences of the article. Examples in the prompt (**few-shot**) and a hundred times the parameters followed a year later ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
 #
 # ## 16.8 Pitfalls
@@ -342,10 +324,6 @@ ch16.continuations(official, tokenizer)
 # **A space at the end of a prompt.** `"The capital of France is "` ends with a token that's a lone space. The token that you hope for is `␣Paris`, *with* its space, and no longer fits. Half a word is as bad. End where a word does, without its space.
 #
 # **No padding token.** GPT-2 has none. If you set `pad = <|endoftext|>` and leave padding out of the loss by its id, you leave out every real end, too, and the model never learns to stop.
-#
-# **Perplexities of two tokenizers.** They can't be compared. Convert both to bits per byte.
-#
-# **`n_layer` in $1/\sqrt{N}$.** $N$ counts what is added: two in each block.
 #
 # **The weight that fits.** A square matrix may be transposed without an error. Compare logits with a reference once, on any input.
 #
@@ -358,9 +336,9 @@ ch16.continuations(official, tokenizer)
 # 1. **Cut a prompt.** A byte-level tokenizer both ways, and half an emoji.
 # 2. **How many parameters?** A GPT-2 counted from its sizes.
 # 3. **The load that doesn't fail.** Official weights, stored the other way round.
-# 4. **One step of speculative decoding.** Which guesses are kept, and what comes after them.
+# 4. **One step of speculative decoding** (page 16c).
 # 5. **Find the fault.** Perplexity per token, per word, and bits per byte.
-# 6. **What a cache weighs.** Grouped queries, latent attention, sliding windows.
+# 6. **What a cache weighs** (page 16b).
 # 7. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
@@ -399,7 +377,7 @@ ch16.continuations(official, tokenizer)
 # - [Hendrycks and Gimpel (2016)](https://arxiv.org/abs/1606.08415): GELU.
 # - [Petrov et al. (2023)](https://arxiv.org/abs/2305.15425): what tokenizers charge in other languages.
 # - [Brown et al. (2020)](https://arxiv.org/abs/2005.14165): GPT-3, the same and larger, and examples in the prompt.
-# - [nanoGPT](https://github.com/karpathy/nanoGPT): GPT-2 in one file, trained from scratch.
+# - [nanoGPT](https://github.com/karpathy/nanoGPT): GPT-2 in one file.
 # - [Page 16b](16b_planks.ipynb): what has changed since. [Page 16c](16c_speculative.ipynb): how it writes faster.
 #
 # ## Where this comes from

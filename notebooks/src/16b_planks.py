@@ -3,10 +3,10 @@
 #
 # The Athenians kept the ship of Theseus for centuries. When a plank rotted they put in a new one, until philosophers
 # argued whether it was still his ship ([Plutarch](https://www.gutenberg.org/ebooks/674)). You've just read how GPT-2 is built, and a colleague says that it's
-# obsolete. So you open the configuration of a model of today: `rms_norm_eps`, `rope_theta`, `num_key_value_heads`,
+# obsolete. So you open the configuration of a newer model: `rms_norm_eps`, `rope_theta`, `num_key_value_heads`,
 # `sliding_window`. Which of these words matter?
 #
-# **It's the same ship: a stream, and attention and networks that add to it. A handful of planks have been replaced. Each is a few lines
+# **It's the same ship: a residual stream, which is one vector for each token, and attention and feed-forward networks that add to it. A handful of planks have been replaced. Each is a few lines
 # of code, and you can replace them one at a time, and measure.**
 
 # %% tags=["setup"]
@@ -18,8 +18,7 @@ from annotated.chapters.ch16 import drawings_b as ch16b
 ch16b.hero()
 
 # %% [markdown]
-# By the end you can read such a configuration, say what each part is for, and work out what it costs a model to remember a
-# text. You need [chapter 16](16_gpt2.ipynb). About 20 minutes.
+# You need [chapter 16](16_gpt2.ipynb). About 20 minutes.
 #
 # ## 16b.1 Who has what
 
@@ -27,16 +26,15 @@ ch16b.hero()
 ch16b.models_table()
 
 # %% [markdown]
-# The first five are nearly everywhere; below them, models differ. (Experts, many networks of which each token uses a few, are the one row
-# that this page leaves out.) What none of them changed: tokens in, a causal mask, blocks that add to a stream, logits of the next token out.
+# The first five are nearly everywhere; below them, models differ. *Experts* (a *mixture of experts*) are many feed-forward networks in one layer, of which each token uses a few, chosen by a small *router*; this page leaves them out. [gpt-oss](https://arxiv.org/abs/2508.10925), OpenAI's own successor with open weights (2025), has the first four planks, experts, and a window in every other layer, and it keeps biases in attention. What none of these models changed: tokens in, a causal mask, blocks that add to a stream, logits of the next token out.
 #
 # ## 16b.2 The planks
 #
 # **RMSNorm** ([Zhang and Sennrich, 2019](https://arxiv.org/abs/1910.07467)) divides a vector by its size and multiplies by a gain. LayerNorm subtracts the mean first;
-# the authors found that dispensable: less work, same effect.
+# the authors found that dispensable.
 #
-# **SwiGLU** ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)) has three maps where the network had two: one of them, through SiLU ($z\,\sigma(z)$), says how much of the other passes. So that it costs no more, its
-# inner width shrinks by a third, from $4d$ to $\tfrac83 d$. In the paper's comparison it was among the best, beside the same gate with GELU (Gemma's), and the author attributes that "to divine benevolence".
+# **SwiGLU** ([Shazeer, 2020](https://arxiv.org/abs/2002.05202)) has three maps where the feed-forward network had two: one of them, through SiLU ($z\,\sigma(z)$), says how much of the other passes. So that it costs no more, its
+# inner width shrinks by a third, from $4d$ to $\tfrac83 d$. In the paper's comparison it was among the best, and the author attributes that "to divine benevolence".
 
 
 # %%
@@ -50,14 +48,14 @@ def swiglu(x, W_gate, W_inner, W_outer):
 
 
 # %% [markdown]
-# **Rotary positions** ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) turn queries and keys by angles that grow with the position, so a score depends on how far apart two tokens are.
-# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. (Longer texts than it was trained on are [another matter](05b_train_short_test_long.ipynb).) In the order that Llama's files on Hugging Face have (Meta's own turn neighbours):
+# **Rotary positions** ([Su et al., 2021](https://arxiv.org/abs/2104.09864)) rotate queries and keys by angles that grow with the position, so a score depends on how far apart two tokens are.
+# [Chapter 5](05_positional_encoding.ipynb) derives it. No table of positions is learned, and none runs out. Here it is in the layout of Llama's files on Hugging Face (Meta's own files rotate adjacent dimensions):
 
 # %%
 from annotated.positions import frequencies
 
 
-def turn(x):  # (…, t, k): dimension i is turned with i + k/2
+def rotate(x):  # (…, t, k): dimension i is rotated with i + k/2
     t, k = x.shape[-2:]
     angles = torch.arange(t)[:, None] * frequencies(k)  # (t, k/2)
     cos, sin = angles.cos().to(x), angles.sin().to(x)
@@ -65,45 +63,29 @@ def turn(x):  # (…, t, k): dimension i is turned with i + k/2
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
 
 
-# %% Proof: norm, network and turn tags=["hide-input", "proof"]
-ch16b.check_parts(rms_norm, swiglu, turn)
+# %% Proof: norm, network and rotation tags=["hide-input", "proof"]
+ch16b.check_parts(rms_norm, swiglu, rotate)
 
 # %% [markdown]
 # **Grouped queries** ([Ainslie et al., 2023](https://arxiv.org/abs/2305.13245)): several query heads share a head of keys and values ([page 3c](03c_how_many_heads.ipynb)). That's for
 # memory: the [cache](11c_cache.ipynb) shrinks by that factor.
 #
-# **No biases**: [PaLM](https://arxiv.org/abs/2204.02311) (2022) left them out, and reports more stable training of large models.
+# **No biases**: [PaLM](https://arxiv.org/abs/2204.02311) (2022) reports more stable training of large models without them.
 #
-# **QK-norm** ([Henry et al., 2020](https://arxiv.org/abs/2010.04245); for large models, [Dehghani et al., 2023](https://arxiv.org/abs/2302.05442)) normalises queries and keys, too. The norm in front of a block fixes the size of the stream, but not that of the maps
+# **QK-norm** ([Henry et al., 2020](https://arxiv.org/abs/2010.04245); for large models, [Dehghani et al., 2023](https://arxiv.org/abs/2302.05442)) normalises queries and keys, too. The norm in front of a block fixes the size of what attention reads, but not that of the maps
 # $W_Q$ and $W_K$, and when those grow, so do the scores. RMSNorm gives each query and key the length $\sqrt k$, so no score can exceed
-# $\sqrt k \cdot \sqrt k / \sqrt k = \sqrt k$, times the gains. With both maps ten times as large, scores are a hundred times as large; with the norm, nothing changes:
+# $\sqrt k \cdot \sqrt k / \sqrt k = \sqrt k$, times the gains.
 
-# %%
+# %% Measured: scores, with and without tags=["hide-input", "proof"]
 from annotated.page.notebook import show_source
 from annotated.variants import QueryKeyNormAttention
 
-show_source(QueryKeyNormAttention, fold="QueryKeyNormAttention")
-
-# %% Measured: scores, with and without tags=["hide-input", "proof"]
+show_source(QueryKeyNormAttention)
 ch16b.check_scores()
 
 # %% [markdown]
 # **A sliding window** ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825), Mistral): each query sees only the last $w$ keys. But a key was made by the layer below, which looked $w - 1$ further back. So $L$ layers
-# reach $L\,(w - 1)$ back, and a cache need not keep more than $w$ positions per layer:
-
-# %%
-from functools import partial
-
-from annotated.chapters.ch16 import drawings_b as ch16b
-from annotated.gpt import GPT, GPTConfig
-from annotated.variants import SlidingWindowAttention, window_mask
-
-config = GPTConfig(9, d_model=8, heads=2, layers=3, d_ff=8)
-near = partial(SlidingWindowAttention, 8, 2, window=3, causal=True)
-reached = ch16b.reach(GPT(config, near).double(), length=9)
-
-# %% Picture: a window, and how far three layers reach tags=["hide-input"]
-ch16b.window_picture(window_mask(3, 9)[0, 0], reached)
+# reach $L\,(w - 1)$ back ([chapter 17](17_sparse_attention.ipynb)), and a cache need not keep more than $w$ positions per layer.
 
 # %% [markdown]
 # **Latent attention** ([DeepSeek-V2](https://arxiv.org/abs/2405.04434), 2024) keeps one short vector $c$ per token, from which keys and values are made. You needn't even compute them:
@@ -132,13 +114,13 @@ from annotated.page.notebook import check_close
 check_close("from c alone = with keys and values", kept, made, 1e-9)
 
 # %% [markdown]
-# In DeepSeek-V2, 128 heads read the same $c$ of 512 numbers, each through maps of its own. But a rotary turn differs from token to token, so it can't be moved, and positions
+# In DeepSeek-V2, 128 heads read the same $c$ of 512 numbers. But a rotation differs from token to token, so it can't be moved, and positions
 # go into one more key of 64 numbers, shared by all heads. In all, 576 numbers per token and layer, instead of 2 × 128 heads × 128 numbers, which is 32,768.
 #
 # ## 16b.3 What each one buys
 #
-# Take a small GPT-2 and replace one plank. What the plank saves or costs in parameters, the networks get or give, so all
-# models are of one size: 214,000 parameters, four blocks, width 64, four heads, 128 characters of context, a window of 32. "All" is every plank but latents. They read Python's library character by character, as in [chapter 11](11_text_generation.ipynb), with three seeds and at two learning rates, and are measured on modules held out.
+# Take a small GPT-2 and replace one plank. What the plank saves or costs in parameters, the feed-forward networks get or give, so all
+# models are of one size: 214,000 parameters, four blocks, width 64, 128 characters of context, a window of 32. "All" is every plank but latents. They read Python's library character by character, as in [chapter 11](11_text_generation.ipynb), and are measured on modules held out.
 # Guess first: which plank is worth the most?
 
 # %% tags=["remove-stdout"]
@@ -149,10 +131,12 @@ records = [recorded("planks"), recorded("planks_slower")]
 # %% Figure: what each plank is worth tags=["hide-input"]
 ch16b.planks_picture(records)
 
-# %% Table: what each plank is worth, and what it costs tags=["hide-input"]
+# %% tags=["remove-input"]
 from annotated.page.notebook import say
 
 say(ch16b.planks_said(records))
+
+# %% Table: what each plank is worth, and what it costs tags=["hide-input", "proof"]
 ch16b.planks_table(records)
 
 # %% Measured: rotary positions, the others, and all together tags=["hide-input", "proof"]
@@ -187,9 +171,8 @@ expect(
 )
 
 # %% [markdown]
-# How far does that go? Of the two rates, 0.01 <!-- given: 0.01 --> is GPT-2's better one, and we tried none above it. Three seeds overlap easily: at 0.01, <!-- given: 0.01 --> rotary positions alone come close to everything but the window. And whether the window, of no use alone, helps in company can't be told by the same rule. It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. That's early: what a plank gives
-# may be a head start that others make up for later. Three planks were never meant to lower this loss: grouped queries, windows
-# and latents save memory, which is why the table has a column for it. Two, QK-norm and no biases, are for the stability of models thousands to millions of times larger; none of our runs
+# How far does that go? It's one text, in characters, and models of two hundred thousand parameters after a thousand steps. What a plank gives so early
+# may be a head start that others make up for later. Grouped queries, windows and latents were never meant to lower this loss: they save memory. QK-norm and no biases are for the stability of models thousands to millions of times larger; none of our runs
 # diverged. And [Narang et al. (2021)](https://arxiv.org/abs/2102.11972), who tried dozens of changes to the Transformer in one code base, found that most
 # don't help; gated networks and RMSNorm did.
 #
@@ -197,10 +180,10 @@ expect(
 #
 # This book comes with a small model of today's kind that others trained: [glassllm](https://github.com/Oseiasdfarias/glassllm) has read
 # Lewis Carroll. Its configuration, in the words of Llama's files: `hidden_size: 128`, `num_hidden_layers: 4`, `num_attention_heads: 4`, `num_key_value_heads: 2`,
-# `intermediate_size: 341` (two thirds of 4 · 128), `hidden_act: silu`, `rms_norm_eps: 1e-06`, `rope_theta: 10000`, `attention_bias: false`. It loads into this book's blocks, with nothing left over
-# (as in [page 15b](15b_reactions.ipynb)):
+# `intermediate_size: 341` (two thirds of 4 · 128), `hidden_act: silu`, `rms_norm_eps: 1e-06`, `rope_theta: 10000`, `attention_bias: false`. It loads into this book's blocks, with nothing left over:
 
 # %%
+from annotated.chapters.ch16 import drawings_b as ch16b
 from annotated.data.glassllm import CONFIG
 from annotated.weights import load_llama
 
@@ -220,7 +203,7 @@ def block(w, i, x):
     q, k, v = (y @ weight(f"self_attn.{one}_proj").T for one in "qkv")
     q, k, v = (z.unflatten(-1, (-1, 32)).transpose(1, 2) for z in (q, k, v))
     k, v = (z.repeat_interleave(2, dim=1) for z in (k, v))  # grouped
-    scores = turn(q) @ turn(k).mT / 32**0.5  # (b, h, t, t)
+    scores = rotate(q) @ rotate(k).mT / 32**0.5  # (b, h, t, t)
     later = torch.ones(scores.shape[-2:]).triu(1).bool()
     heads = scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ v
     x = x + heads.transpose(1, 2).flatten(2) @ weight("self_attn.o_proj").T
@@ -234,7 +217,7 @@ def block(w, i, x):
 ch16b.check_today(block, w)
 
 # %% [markdown]
-# (glassllm's own NumPy code gives the same logits; a test compares them.) What has it learned?
+# What has it learned?
 
 # %% tags=["remove-stdout"]
 carroll = recorded("carroll")
@@ -243,11 +226,11 @@ carroll = recorded("carroll")
 print(ch16b.story(model) if model else carroll["text"])
 
 # %% [markdown]
-# Spelling, quotation marks, the sound of it. Not much sense.
+# Spelling and quotation marks, but not much sense.
 #
 # ## 16b.5 What a cache holds
 #
-# How many people can one card serve? It depends on weights and speed, too, but a good part of the answer is a product:
+# How many texts fit on one card? Beside the weights, the answer is a product:
 # **layers × positions kept × numbers per token and layer × bytes per number**.
 
 # %% Try it: what a cache holds tags=["hide-input"]
@@ -256,8 +239,8 @@ ch16b.cache_explorer()
 # %% [markdown]
 # <details><summary>What you should see</summary>
 #
-# Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Four texts fit on the card, or three beside the weights. Llama 3 8B takes a quarter of that, and the window of Mistral's first version an eighth of what Llama 3 takes. In Falcon all heads
-# share one head of keys and values, and it takes 64 <!-- given: 64 -->times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does. Set its latent to "none" to see it without.
+# Llama 2 7B needs 17 GB for one text, more than for its own weights at two bytes per number. Llama 3 8B takes a quarter of that, and the window of Mistral's first version an eighth of what Llama 3 takes. In Falcon all heads
+# share one head of keys and values, and it takes 64 <!-- given: 64 -->times less than Llama 2. DeepSeek-V2 is the largest model here, and takes half of what Llama 3 8B does.
 #
 # </details>
 #
@@ -269,36 +252,29 @@ say(ch16b.pitfalls_said(w, carroll))
 # %% [markdown]
 # ## 16b.7 Exercises
 #
-# Cache bytes are among the [exercises of chapter 16](../book/exercises/16_gpt2.ipynb). Two quick questions:
+# Cache bytes are among the [exercises of chapter 16](../book/exercises/16_gpt2.ipynb). A quick question:
 #
 # <details><summary>A model has 32 layers and a window of 4,096. Can its last token know of the first of 100,000?</summary>
 #
-# Yes: 32 · 4,095 = 131,040 positions back. It's a path through all layers, though, and each passes on only what it kept.
-#
-# </details>
-#
-# <details><summary>Your configuration says <code>num_key_value_heads: 8</code> beside 32 heads. What's four times smaller?</summary>
-#
-# The cache, and the maps of keys and values. Not the work of the scores: there are still 32 heads of queries.
+# Yes: 32 · 4,095 = 131,040 positions back, if each layer passes it on.
 #
 # </details>
 #
 # ## 16b.8 What to remember
 #
-# - GPT-2 isn't obsolete, it's the ship: stream, causal attention, network, norm in front, next token.
-# - What each is for, says the literature. The loss: rotary positions, gated networks. Less work: RMSNorm (it saved us no time). Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
+# - GPT-2 isn't obsolete, it's the ship.
+# - What each is for, says the literature. The loss: rotary positions, gated networks. Less work: RMSNorm. Stability of large models: QK-norm, no biases. Memory: grouped queries, windows, latents.
 # - At this page's size, rotary positions were the only plank that stood out from luck by itself.
-# - Compare planks at equal size, with several seeds, at more than one rate, and with a ruler: what would the same parameters buy elsewhere?
-# - The cache costs layers × positions × (2 × key/value heads × head width) numbers per text.
+# - Compare planks at equal size, with several seeds, and at more than one rate.
 #
 # ## Further reading
 #
 # - [Narang et al. (2021)](https://arxiv.org/abs/2102.11972): *Do Transformer modifications transfer across implementations and applications?*
-# - [Touvron et al. (2023)](https://arxiv.org/abs/2302.13971): Llama, and which plank is from where. [Llama 2](https://arxiv.org/abs/2307.09288) and [Llama 3](https://arxiv.org/abs/2407.21783) followed.
+# - [Touvron et al. (2023)](https://arxiv.org/abs/2302.13971): Llama. [Llama 2](https://arxiv.org/abs/2307.09288) and [Llama 3](https://arxiv.org/abs/2407.21783) followed.
 # - [Shazeer (2019)](https://arxiv.org/abs/1911.02150): one head of keys and values for all ("multi-query"), as in [Falcon](https://arxiv.org/abs/2311.16867).
-# - [DeepSeek-V2](https://arxiv.org/abs/2405.04434), section 2.1: latent attention with all its parts. [Qwen3](https://arxiv.org/abs/2505.09388) and [Gemma 3](https://arxiv.org/abs/2503.19786) are in the first table.
+# - [DeepSeek-V2](https://arxiv.org/abs/2405.04434), section 2.1: latent attention. [Qwen3](https://arxiv.org/abs/2505.09388) and [Gemma 3](https://arxiv.org/abs/2503.19786) are in the first table.
 #
 # ## Where this comes from
 #
-# [The table of sources](../book/sources.md) lists the texts that this book follows; none has this page's subject. Sizes of published models are from the reports linked above, and GPT-3's from
+# [The table of sources](../book/sources.md) lists the texts that this book follows. Sizes of published models are from the reports linked above, and GPT-3's from
 # [Brown et al. (2020)](https://arxiv.org/abs/2005.14165). The trained model is from [glassllm](https://github.com/Oseiasdfarias/glassllm), © 2026 Oséias Dias de Farias, MIT licence.

@@ -2,8 +2,8 @@
 # # 17. Sparse attention
 #
 # You're on page 300 of a crime novel. To find out who "she" is, you look back a line or two. When a key turns up in a drawer, you go back to the chapter in which it
-# was lost. What you never do is reread, at each new word, *every* word so far. A Transformer does just that. In a text of 16,384 tokens,
-# that makes 134 million pairs of a query and a key, in every head of every layer, and a text twice as long has four times as many.
+# was lost. What you never do is reread, at each new word, *every* word so far. A Transformer does just that: in a text of 16,384 tokens,
+# it compares 134 million pairs of a query and a key, in every head of every layer. A text twice as long has four times as many.
 #
 # **This chapter's sparse attention decides beforehand, by position alone, which few keys each query may see: some near ones and some far ones. So one layer connects less. But two layers can still connect everything.**
 
@@ -16,12 +16,11 @@ from annotated.chapters.ch17 import pattern_drawings as patterns
 patterns.hero()
 
 # %% [markdown]
-# By the end of this chapter you can write such a pattern, count what it costs, tell how far it reaches,
-# compute it without ever making the full matrix, and say when that pays. You need masks and heads (chapters 3 and 4) and [chapter 11](11_text_generation.ipynb)'s GPT. About 40 minutes.
+# You need masks and heads (chapters 3 and 4) and [chapter 11](11_text_generation.ipynb)'s GPT. About 40 minutes.
 #
 # ## 17.1 Who sees whom
 #
-# How can a rule pick a few keys for each query without reading the text? It can go by position. Take 16 positions, counted from 0, and one number, $l = 4$. Here are four rules about a query's position $i$ and a key's position $j$. Each mask is one line of code, where True means that the query may see the key:
+# A rule that doesn't read the text can only go by position. Take 16 positions, counted from 0, and one number, $l = 4$. Here are four rules about a query's position $i$ and a key's position $j$. Each mask is one line of code, where True means that the query may see the key:
 
 # %%
 t, stride = 16, 4
@@ -38,8 +37,7 @@ for name, mask in masks.items():
 
 # %% [markdown]
 # Each of the four leaves a lot out, so they work in pairs, one for near keys and one for far ones. **Strided** attention is the first two together, **fixed** attention the last two; both are from the
-# *Sparse Transformer* ([Child et al., 2019](https://arxiv.org/abs/1904.10509)). Its authors chose strided attention for images, where a stride of one row makes "every $l$-th" a column of pixels (section 17.6 tries it), and fixed attention for text.
-# (In the picture at the top, *dilated* is a window with gaps, and *global* tokens see everyone before them and are seen by everyone after.)
+# *Sparse Transformer* ([Child et al., 2019](https://arxiv.org/abs/1904.10509)). (In the picture at the top, *dilated* is a window with gaps, and *global* tokens see everyone before them and are seen by everyone after. The window is also called a *sliding window*.)
 #
 # How can so few keys be enough? The keys that a query sees in the second layer have looked around in the first. Follow position 13:
 
@@ -47,7 +45,7 @@ for name, mask in masks.items():
 patterns.one_query()
 
 # %% [markdown]
-# The book's module has these patterns, and the others in the first picture, as a `Pattern`, which answers for any two positions and makes the whole mask if you ask for it:
+# In the book's module, each is a `Pattern`. It answers for any two positions, and makes the whole mask if you ask for it:
 
 # %%
 from annotated.sparse import local_pattern, strided_patterns
@@ -64,8 +62,6 @@ ch17.check_masks(masks, stride=4)
 # %% [markdown]
 # ## 17.2 What it costs, how far it reaches
 #
-# How many pairs have we saved? And do positions that no longer see each other still hear from each other?
-#
 # **What it costs.** A query of strided attention sees at most $l$ near keys and $t / l$ far ones. If $l$ is small, there are many far keys; if it's large, many near ones. For the last query, the sum is smallest where the two are equal, at $l = \sqrt t$. That leaves at most $2 \sqrt t$ keys for each query, so pairs grow as $t \sqrt t$, against about $t^2 / 2$ for full attention:
 
 # %% Table: pairs, by formula tags=["hide-input"]
@@ -75,7 +71,7 @@ ch17.pairs_table(16_384, stride=128)
 ch17.check_counts((16, 4), (60, 6), (256, 16), (300, 25))
 
 # %% [markdown]
-# **How far it reaches.** After one layer, a position has heard from those that it saw. In the second layer, it sees some that have heard from others, and its residual stream keeps what it knew already. So multiply the masks as matrices, each with ones on the diagonal,
+# **How far it reaches** (its *receptive field*). After one layer, a position has heard from those that it saw. In the second layer, it sees some that have heard from others, and its residual stream keeps what it knew already. So multiply the masks as matrices, each with ones on the diagonal,
 # and the product counts the paths from a key to a query. Something can get through wherever that count isn't zero:
 
 
@@ -97,44 +93,21 @@ for first, second in pairs:
 from annotated.page.notebook import check_close
 from annotated.sparse import reach
 
+everything = 0
 for first in masks.values():
     for second in masks.values():
         ours = heard_after([first, second]).float()
         theirs = reach([first, second], 2)[-1].float()
         assert torch.equal(ours, theirs)
+        everything += bool(ours.bool()[past].all())
+assert everything == 4
 check_close("two layers, 16 orders = `reach`", ours, theirs)
 
 # %% [markdown]
-# Only the last order leaves gaps, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before.
-
-# %% Try it: two layers tags=["hide-input"]
-from annotated.page.play import play
-
-
-def two_layers(first_layer, second_layer):
-    layers = [masks[first_layer], masks[second_layer]]
-    return ch17.heard_picture(heard_after(layers), layers)
-
-
-play(
-    two_layers,
-    label="Who has heard from whom",
-    question="Use the same pattern in both layers. Does any of the four reach "
-    "everything?",
-    first_layer=list(masks),
-    second_layer=list(masks),
-    caption="Queries in rows, keys in columns. Coloured on the right: the query has "
-    "heard from the key.",
-)
+# Only the last order leaves gaps, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before. (Of all sixteen ways to give each of two layers one of these masks, only one more reaches everything: the window, then the ends of stretches.)
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# No. Of all sixteen orders, only four reach everything: the window before or after "every $l$-th", and the ends of stretches after the window or after a stretch.
-#
-# </details>
-#
-# What about longer texts, and the other patterns?
+# And in longer texts, with the other patterns?
 
 # %% Figure: who has heard from whom, by layer tags=["hide-input"]
 patterns.reach_figure()
@@ -149,12 +122,6 @@ patterns.reach_figure()
 # </details>
 #
 # Near and far keys can be combined in three ways: their union in every head; one head for each; or one after the other, layer by layer. In all three, strided attention reaches everything in two layers.
-#
-# <details><summary>Which of the three is the Sparse Transformer's?</summary>
-#
-# Its paper lists all three, and its figure shows near and far keys in one matrix. Its code makes that matrix for fixed attention, but for strided attention it has one mode for each part. [People have asked about it](https://github.com/openai/sparse_attention/issues/7) since 2019.
-#
-# </details>
 
 # %% Proof: three ways to combine two patterns tags=["hide-input", "proof"]
 from annotated.sparse import layers_to_reach
@@ -182,7 +149,7 @@ pattern_explorer({"rows": grid})
 # ## 17.3 Is a mask sparse at all?
 #
 # Hardly any of your mask is True. If you pass it to attention as `mask`, what do you save? **Nothing.** All the scores are computed first, and then most of them are thrown away. To save that work, you must never compute them.
-# For a window that's easy. Cut the text into chunks as long as the window. Then the queries of a chunk need only two chunks of keys, their own and the one before it:
+# For a window that's easy. Cut the text into chunks as long as the window. Then the queries of a chunk need only their own chunk of keys and the one before it:
 
 
 # %%
@@ -249,7 +216,7 @@ print(layer(torch.randn(1, 24, 8)).shape)
 ch17.check_attention()
 
 # %% [markdown]
-# Does it pay? On one CPU thread, we compute a window of 256 in three ways: with attention written out, with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys. (On a GPU, kernels such as `flex_attention`'s skip blocks in the same way, but we haven't timed any.)
+# Does it pay? On one CPU thread, we compute a window of 256 in three ways: with attention written out (*eager*), with our blocks, and with PyTorch's **fused** kernel and the mask. (A fused kernel goes from scores to output in one step, and never stores the scores; page 17b shows how.) The rival to beat is called "fused": the same kernel with no pattern at all, where every query sees all earlier keys.
 
 # %% Figure: time by length and by sparsity, recorded tags=["hide-input", "remove-stdout"]
 from annotated.chapters.ch17 import cost as ch17_cost
@@ -263,19 +230,33 @@ from annotated.page.notebook import say
 say(ch17_cost.cost_said(cost))
 
 # %% [markdown]
+# PyTorch's own tool, `flex_attention`, makes a kernel that skips blocks from a rule like those of 17.1. It takes three lines:
+#
+# ```python
+# from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+#
+# rule = lambda b, h, i, j: (j <= i) & (i - j < 256)
+# block_mask = create_block_mask(rule, None, None, t, t, device=q.device)
+# output = torch.compile(flex_attention)(q, k, v, block_mask=block_mask)
+# ```
+
+# %% tags=["remove-input"]
+say(ch17_cost.flex_said(cost))
+
+# %% [markdown]
 # ## 17.4 Four ways to longer texts, compared
 #
-# Chapters 12 to 14 and this one have each found a way to longer texts. Which one should you take?
+# Chapters 12 to 14 and this one have each found a way to longer texts. How much time and memory does a training step take with each?
 
-# %% Figure: time, memory and loss of six ways, recorded tags=["hide-input", "remove-stdout"]
+# %% Figure: time and memory of five ways, recorded tags=["hide-input", "remove-stdout"]
 chart = recorded("long_chart")
 ch17_cost.chart_figure(chart)
 
 # %% tags=["remove-input"]
-say(ch17_cost.chart_said(chart))
+say(ch17_cost.kept_said(chart))
 
 # %% [markdown]
-# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). And if you can train for only a minute, read short pieces with the fused kernel. What's nearby seems to be learned first, so a minute can't tell you what long texts are worth later.
+# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12).
 #
 # ## 17.5 What can be learned through a pattern
 #
@@ -310,10 +291,25 @@ for name in copy_patterns():
 print(f"✓ {len(copy_patterns())} patterns, 1 and 2 layers: the same")
 
 # %% [markdown]
-# If you change one symbol, exactly the positions that `reach` names notice it. At best, then, a model is right wherever it hears the symbol, and at one position in sixteen elsewhere. Here are this model and five others, trained in a few seconds:
+# If you change one symbol, exactly the positions that `reach` names notice it. At best, then, a model is right wherever it hears the symbol, and at one position in sixteen elsewhere. This model gets there:
 
-# %% Table: what can be copied, and what is tags=["hide-input"]
+# %% tags=["remove-input"]
+say(
+    f"It copies {copied(model, 21):.0%} of the symbols. Two hops are enough for "
+    "21 = 16 + 5, although nothing told the first layer what to pass on."
+)
+
+# %% [markdown]
+# And here are all patterns, with three seeds:
+
+# %% Picture: copying by pattern and distance tags=["hide-input", "remove-stdout"]
 from annotated.chapters.ch17 import learning as ch17_learning
+
+copies = recorded("copy_distance")
+ch17_learning.copy_figure(copies)
+
+# %% Measured: what is heard can be learned, what isn't can't tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
 
 tried = [
     ("window", 1, 5),
@@ -330,11 +326,6 @@ for name, layers, distance in tried:
     found[name, layers, distance] = reached, copied(one, distance)
 reached = reachable(reach(both, 2)[-1], 21)
 found["strided, by head", 2, 21] = reached, copied(model, 21)
-ch17_learning.copy_live_table(found, COPY["symbols"])
-
-# %% Measured: what is heard can be learned, what isn't can't tags=["hide-input", "proof"]
-from annotated.page.notebook import expect
-
 unheard = [right for reached, right in found.values() if reached == 0]
 expect(
     "17-copied",
@@ -345,26 +336,16 @@ expect(
 )
 
 # %% [markdown]
-# Two hops are enough for 21 = 16 + 5, although nothing told the first layer what to pass on. And here are all patterns, with three seeds:
-
-# %% Picture: copying by pattern and distance tags=["hide-input", "remove-stdout"]
-copies = recorded("copy_distance")
-ch17_learning.copy_figure(copies)
-
-# %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy all symbols, or most of them (with the union at distance 12, and we don't know why). The one exception is the fixed pattern, although it *reaches* everything in two layers. Whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. But finding the symbol is hard, too: beyond distance 8, even one layer of this pattern, where nothing is passed on, misses about half of the possible gain over guessing, or more. We haven't separated the two causes. With more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on, different ones in each head.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy nearly all symbols. (With the union at distance 12, they miss more.) The one exception is the fixed pattern, although it *reaches* everything in two layers: whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. With more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
 #
 # Read a picture pixel by pixel, and it becomes a sequence, in which the pixel above is a whole row back. Should a model that draws letters see its row (here just the last eight pixels), its column, or both? We train on black and white letters and digits of 16 by 16 pixels, and hold out other characters:
 
-# %%
+# %% Picture: five views tags=["hide-input"]
 from annotated.chapters.ch17.patterns import glyphs
 
-print(glyphs().train.shape, glyphs().held_out.shape)
-
-# %% Picture: five views tags=["hide-input"]
 which = glyphs().names[0].index("n")
 ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 
@@ -375,6 +356,7 @@ ch17_learning.sight_figure(glyphs().train[which], row=9, column=11)
 from annotated.chapters.ch17.patterns import (
     bits_per_pixel,
     column_pattern,
+    glyphs,
     train_image,
 )
 from annotated.sparse import Pattern
@@ -418,36 +400,20 @@ ch17_learning.images_figure(images)
 #
 # ## 17.7 Windows in today's models
 #
-# Does anybody use sparse attention today? Yes, mostly windows. GPT-3 alternated full layers with banded ones ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Mistral's first model had a window of 4,096 in every layer ([Jiang et al., 2023](https://arxiv.org/abs/2310.06825)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
-# alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). This also keeps the cache small, because a layer with a window needs only the last $w$ keys and values, however long the text gets.
+# Yes, sparse attention is in use today, mostly as windows. GPT-3 alternated full layers with banded ones ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)). Gemma 3 has five layers with a window of 1,024 for each layer that sees everything ([Gemma Team, 2025](https://arxiv.org/abs/2503.19786)), and gpt-oss
+# alternates a window of 128 with full attention ([OpenAI, 2025](https://arxiv.org/abs/2508.10925)). A window also keeps the cache small, because its layer needs only the last $w$ keys and values, however long the text gets.
 #
-# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing goes by content, but along random directions. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns the choice: beside a window and a coarse summary of everything, each query sees the blocks of keys that score best.
+# Could the model itself choose what to see? [Chapter 13](13_lsh_attention.ipynb)'s hashing goes by content, but along random directions. DeepSeek's *native sparse attention* ([Yuan et al., 2025](https://arxiv.org/abs/2502.11089)) learns the choice: beside a window and a coarse summary of everything, each query sees the blocks of keys that score best. In [DeepSeek-V3.2](https://github.com/deepseek-ai/DeepSeek-V3.2-Exp), a small scorer picks single tokens.
 #
 # ## 17.8 Not only text
 #
-# What if the data isn't a sequence? Attention by itself works on a *set*, and the mask says which of its members are related. So a mask can be any **graph**: who's friends with whom, which atoms are bonded, which pixel belongs to which word of a caption. In each layer, messages travel
-# along one edge:
-
-# %%
-nodes = ["Ann", "Bob", "Cy", "Di", "Eve", "Flo"]
-friends = {"Ann": "Bob Cy", "Cy": "Di", "Di": "Eve Flo"}
-graph = torch.eye(len(nodes)).bool()
-for one, others in friends.items():
-    for other in others.split():
-        a, b = nodes.index(one), nodes.index(other)
-        graph[a, b] = graph[b, a] = True
-
-# %% Picture: a graph as a mask tags=["hide-input"]
-ch17.graph_picture(nodes, graph, layers=3)
-
-# %% [markdown]
-# Bob and Eve are four edges apart, so after three layers they haven't heard from each other. For an image with a caption, the words might see everything, and a pixel only its neighbours. Learning from both is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, becomes a mask, too, if you ignore what kind of relation each one is. (We've trained none of these.)
+# Attention by itself works on a *set*, and the mask says which of its members are related. So a mask can be any **graph**: which atoms are bonded, or which pixel belongs to which word of a caption. In each layer, messages travel along one edge, so what is four edges away arrives after four layers. Learning from images and text at once is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, becomes a mask, too, if you ignore what kind of relation each one is.
 #
 # ## 17.9 Pitfalls
 #
 # **A window that sees the future.** `q - k <= w` looks like a window. But for a later key $q - k$ is negative, so that key is allowed, too, and the loss is too good to be true. The bug is reported in [an issue about PyTorch's `flex_attention`](https://github.com/pytorch/pytorch/issues/152528). A causal window needs two conditions, $0 \le q - k$ and $q - k < w$.
 #
-# **Off by one.** Does "a window of 4" count the query itself? Here it does; in other code, it doesn't. A model that's trained with one convention and run with the other doesn't crash, so print the last row of the mask.
+# **Off by one.** Does "a window of 4" count the query itself? Here it does; in other code, it doesn't. So print the last row of the mask.
 #
 # **A row with nothing to see.** A pattern and a padding mask together may leave a query without any key, and a softmax over nothing is NaN. (In this book such rows give zeros.)
 #
@@ -459,12 +425,12 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # 1. **A window and the first tokens.** A pattern that also fits decoding with a cache.
 # 2. **Count it.** A pattern's pairs, without writing them down.
-# 3. **How many layers?** How far a stack of sparse layers reaches, position by position.
-# 4. **The softmax, block by block.** Attention that never holds a whole row of scores.
-# 5. **Join the parts.** Outputs and log-sum-exps of several workers, joined so that they can be joined again (page 17b).
-# 6. **Backward, block by block.** Gradients from rebuilt weights, without autograd (page 17b).
-# 7. **A window in chunks.** Sliding-window attention that does no more than the window's work.
-# 8. **Find the fault.** A window with a cache, and three faults.
+# 3. **How many layers?** How far a stack of sparse layers reaches.
+# 4. **The softmax, block by block** (page 17b).
+# 5. **Join the parts** (page 17b).
+# 6. **Backward, block by block** (page 17b).
+# 7. **A window in chunks.**
+# 8. **Find the fault.** A window with a cache.
 # 9. **In words.** Four messages from people who are stuck.
 #
 # **Quick questions**
@@ -481,18 +447,6 @@ ch17.graph_picture(nodes, graph, layers=3)
 #
 # </details>
 #
-# <details><summary>Your text gets four times as long. By what factor do the pairs of strided attention grow, if <em>l</em> stays at the root of <em>t</em>?</summary>
-#
-# By about eight: pairs grow as $t \sqrt t$, so by $4 \cdot 2$. Full attention grows by 16.
-#
-# </details>
-#
-# <details><summary>What share of all <em>t</em>² scores does <code>windowed</code> compute, with a window of 256 and 16,384 tokens? How many of those are wanted?</summary>
-#
-# $2w / t = 512 / 16384$, one in 32. About half of them are wanted, because a query sees at most 256 of the 512 keys it's compared with.
-#
-# </details>
-#
 # <details><summary>Of six layers, five have a window of 1,024 and one sees everything. After 131,072 tokens, how large is their cache, compared with six full layers?</summary>
 #
 # $5 \cdot 1024 + 131072 = 136{,}192$ keys instead of $6 \cdot 131072 = 786{,}432$: a little more than a sixth. Nearly all of it is the full layer's.
@@ -505,13 +459,13 @@ ch17.graph_picture(nodes, graph, layers=3)
 # - Reach is a product of masks, with the residual stream on the diagonal. A window crawls; near and far together jump.
 # - A mask saves nothing. Only blocks that are never computed save work, so count blocks, not pairs.
 # - A pattern is an inductive bias. It has to fit the data, and what can be reached still has to be learned.
-# - Compared with the fused kernel, our patterns and hashes saved time but not memory. Recomputing and segments saved memory, and windows keep the cache small when you generate.
+# - Our sparse layer saved time but not memory, because it keeps weights and gathered keys. A fused kernel needn't. Windows keep the cache small when you generate.
 #
 # ## Further reading
 #
 # - [Child et al. (2019)](https://arxiv.org/abs/1904.10509): the Sparse Transformer.
 # - [Beltagy et al. (2020)](https://arxiv.org/abs/2004.05150), Longformer, and [Zaheer et al. (2020)](https://arxiv.org/abs/2007.14062), BigBird: windows with a few global tokens.
-# - [Dong et al. (2024)](https://arxiv.org/abs/2412.05496): `flex_attention`, which makes a kernel from a rule like those of 17.1.
+# - [Dong et al. (2024)](https://arxiv.org/abs/2412.05496): `flex_attention`.
 # - [Page 17b](17b_fused_attention.ipynb): why exact, full attention is so hard to beat.
 #
 # ## Where this comes from

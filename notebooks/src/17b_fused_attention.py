@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17b. Why fused attention wins
 #
-# Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet both had a strong rival that avoids none
+# Chapters 13 and [17](17_sparse_attention.ipynb) try to avoid most of attention's $t^2$ scores. Yet a strong rival avoids none
 # of them: `F.scaled_dot_product_attention`. When it can, this function runs a *fused kernel*: a single compiled routine (a *kernel*) that does all steps of attention at once (*fused*). It's exact, yet it beats written-out attention in both time and memory. How?
 #
 # **The matrix of scores never needs to exist as a whole. You can compute it tile by tile, use each tile, and forget it, as long as you correct the softmax as you go.**
@@ -17,12 +17,11 @@ record = recorded("fused_memory")
 ch17b.memory_figure(record)
 
 # %% [markdown]
-# "Tiled" is this page's loop, in plain PyTorch. By the end you can write it, forward and backward, join attention over two parts of a
-# cache, say what fusing saves, and tell which options prevent it. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 30 minutes.
+# "Tiled" is this page's loop, in plain PyTorch. You need the softmax of [chapter 2](02_self_attention.ipynb) and masks from [chapter 4](04_masks.ipynb). About 20 minutes.
 #
 # ## 17b.1 A sum that you can correct
 #
-# Take the scores of one query. They are logarithms of small numbers, and each value is a single number, so you can check everything in your head:
+# Take the scores of one query. They are logarithms of small numbers, and each value is a single number, so that you can check everything in your head:
 
 # %%
 scores = torch.tensor([2, 8, 4, 32, 16, 1]).double().log()
@@ -66,7 +65,7 @@ check_close("sum · exp(m)", total * m.exp(), scores.exp().sum(), 1e-12)
 
 # %% [markdown]
 # In the second block, 32 replaces 8 as the largest, so everything collected before shrinks to a quarter. At the end the sum is 63/32: the true sum, 63, divided by
-# $e^m = 32$. The output is $o$ divided by the sum, and there $e^m$ cancels, so **nothing is approximated.** This is the **online softmax** ([Milakov & Gimelshein, 2018](https://arxiv.org/abs/1805.02867)).
+# $e^m = 32$. In the output, $o$ divided by the sum, $e^m$ cancels, so **nothing is approximated.** This is the **online softmax** ([Milakov & Gimelshein, 2018](https://arxiv.org/abs/1805.02867)).
 #
 # ## 17b.2 Tile by tile
 #
@@ -85,9 +84,9 @@ from annotated.page.notebook import show_source
 show_source(tiles, forward_tiles)
 
 # %% [markdown]
-# At the end each row has its output and one more number, its **log-sum-exp** $m + \log(\text{sum})$, the logarithm of the true sum. We'll use it in 17b.3 and 17b.6. But does the loop agree with the kernel?
+# At the end each row has its output and its **log-sum-exp** $m + \log(\text{sum})$, the logarithm of the true sum. The loop agrees with the kernel, and with attention written out.
 
-# %%
+# %% Proof: equal to dense attention, rows that see nobody included tags=["hide-input", "proof"]
 from annotated.attention import scaled_dot_product_attention
 from annotated.sparse import Pattern
 
@@ -95,9 +94,6 @@ causal = Pattern(low=0)  # i − j ≥ 0
 q, k, v = torch.randn(3, 2, 4, 100, 16, dtype=torch.float64)
 o, lse = forward_tiles(q, k, v, causal, size=32)
 fused = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-print((o - fused).abs().max())
-
-# %% Proof: equal to dense attention, rows that see nobody included tags=["hide-input", "proof"]
 check_close("tiles = fused", o, fused, 1e-12)
 for name, sees in {
     "causal": causal,
@@ -119,9 +115,9 @@ check_close(
 # %% [markdown]
 # ## 17b.3 Backward: forget and rebuild
 #
-# The backward pass needs the weights again, but keeping them would save no memory. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** The row's log-sum-exp makes that easy, because a weight is $p = e^{z - \mathrm{lse}}$: one number replaces a row of weights.
+# The backward pass needs the weights again, but keeping them would save no memory. So do as in [chapter 14](14_reversible_layers.ipynb): **forget them, and rebuild them when they're needed.** A weight is $p = e^{z - \mathrm{lse}}$, so one number replaces a row of weights.
 #
-# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, the gradient for a weight is $dp_{ij} = do_i \cdot v_j$. [Section 2.4](02_self_attention.ipynb) differentiated the softmax: the derivative with respect to $z_{ij}$ is $p_{ij}(1 - p_{ij})$ for its own weight, and $-p_{il}\,p_{ij}$ for every other weight in the row. Add up what reaches $z_{ij}$ through all of them:
+# Write $do$ for the gradient of the loss with respect to $o$, and so on. Since $o_i = \sum_j p_{ij} v_j$, the gradient for a weight is $dp_{ij} = do_i \cdot v_j$. By the softmax's derivative ([section 2.4](02_self_attention.ipynb)), what reaches $z_{ij}$ through all weights of its row is
 #
 # $$\begin{aligned}
 # dz_{ij} &= p_{ij}\, dp_{ij} - \sum_l p_{ij}\, p_{il}\, dp_{il} \\
@@ -161,11 +157,11 @@ assert torch.autograd.gradcheck(
 print("✓ finite differences agree, too")
 
 # %% [markdown]
-# The price is that `q @ k.mT` is computed twice: attention written out takes two large products forward and four backward, this loop two and five.
+# The price is that `q @ k.mT` is computed twice: attention written out takes two large products forward and four backward, the loop two and five.
 #
 # ## 17b.4 Where the time goes
 #
-# Without a mask, the kernel multiplies as much as written-out attention forward, and more backward. So why isn't it slower? Here is where the time goes:
+# The kernel multiplies as much as written-out attention forward, and more backward. So why isn't it slower? Without a mask, here is where the time goes:
 
 # %% Figure: what the time goes to tags=["hide-input", "remove-stdout"]
 from IPython.display import display
@@ -177,19 +173,16 @@ display(ch17b.parts_figure(parts))
 say(ch17b.parts_said(parts))
 
 # %% [markdown]
-# So fusing saves **about as much time as everything around the products takes**. Which part of that costs most depends on the machine. A processor computes only on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). The whole matrix doesn't fit in fast memory, so if it's written out, or *materialised*, it travels: scores out and in, weights out and in. A tile stays:
+# So fusing saves **about as much time as everything around the products takes**. What costs most there depends on the machine. A processor computes only on what is in a small, fast memory (a CPU's *cache*, a GPU's on-chip *shared memory*, or SRAM), and fetches it from a large, slow one (a GPU's HBM). A whole matrix of scores doesn't fit in fast memory, so if it's written out (*materialised*), it travels: scores out and in, weights out and in. A tile stays:
 
 # %% Try it: what travels tags=["hide-input"]
 ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **On a GPU, the trips cost most.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so when the matrix is written out, the trips take more than six times as long. With so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. With tiles of 128, which fit on the chip, the trips take less than twice as long as the products. That's why [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's.
-#
-# Forward, our order of loops, the late division and the log-sum-exp are those of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. This version reaches 50 to 73 % <!-- cited: 73 --> of an A100's peak. The trips in the picture would allow only about 60 %, <!-- exact: 60 = round(4 * 8192**2 * 64 / 312e12 / (2 * 8192 * 64 * (2 + 2 * 64) / 1.5e12), 1) --> but the picture leaves out the cache in between (L2), which can hold a head's keys and values (2 MB). The GPU numbers are from these papers, not measured by us.
+# **By this count, the trips cost most on a GPU.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so when the matrix is written out, the trips take more than six times as long. With so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. So [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops is that of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. (The GPU numbers are from these papers, not measured by us.)
 
-# %% Table: CPU seconds at 8192 positions tags=["hide-input"]
+# %% tags=["remove-input"]
 say(ch17b.ways_said(record))
-ch17b.time_table(record)
 
 # %% [markdown]
 # ## 17b.5 What stays fused
@@ -204,15 +197,18 @@ ch17b.saved_table(saved, 2048)
 ch17b.check_saved(saved, 2048)
 
 # %% [markdown]
-# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). On GPUs, PyTorch's FlashAttention refuses `attn_mask`, but its memory-efficient kernel accepts it. To see which kernels can run, allow one at a time with `torch.nn.attention.sdpa_kernel`.
-# - **Dropout of weights** isn't built into the CPU's kernel, so PyTorch falls back on writing out the weights before and after dropout, and the dropout mask. (GPU kernels can do it.)
-# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head (if you don't ask, only its projections and the mask); our `masked_softmax` keeps two, because it sets rows without keys to zero after the softmax. That's why this book's `MultiHeadAttention` never returns weights; `record_attention` recomputes them alongside the kernel while you look.
+# - **A boolean mask stays fused on a CPU.** But the mask itself is a matrix, one for all heads, kept as floating-point numbers here, and it [about doubles the time](17_sparse_attention.ipynb). `is_causal=True` needs none, but given fewer queries than keys, as with a cache, it aligns the triangle [at the top left](04b_hidden_places.ipynb). On GPUs, PyTorch's FlashAttention refuses `attn_mask`. To see whether a kernel can run, allow it alone: `with sdpa_kernel(SDPBackend.FLASH_ATTENTION):`, from `torch.nn.attention`.
+# - **Dropout of weights** isn't built into the CPU's kernel, so PyTorch writes out the weights before and after dropout, and the dropout mask. (GPU kernels can do it.)
+# - **Asking for the weights** means writing them out, because they exist nowhere else. `nn.MultiheadAttention` then keeps one matrix per head; if you don't ask, it keeps only its projections and the mask. Our `masked_softmax` keeps two.
 #
 # ## 17b.6 Joining two parts
 #
-# A single query over a long [cache](11c_cache.ipynb) has only one row of scores. To work on it in parallel, cut the *keys* in two, and let two workers each compute an output and a log-sum-exp. A log-sum-exp says how much its part counts, so the softmax over both gives each part's share:
+# A single query over a long [cache](11c_cache.ipynb) has only one row of scores. To work on it in parallel, cut the *keys* in two, and let two workers each compute an output and a log-sum-exp. The softmax over both log-sum-exps gives each part's share:
 
 # %%
+from annotated.sparse import Pattern
+
+q, k, v = torch.randn(3, 2, 4, 100, 16, dtype=torch.float64)
 row = q[..., :1, :]  # one query sees all 100 keys
 parts = [slice(0, 30), slice(30, 100)]
 found = [
@@ -229,30 +225,29 @@ assert (outputs.mean(dim=0) - whole).abs().max() > 0.01
 print("✓ their plain mean isn't it")
 
 # %% [markdown]
-# *Flash-Decoding* ([Dao, Haziza, Massa & Sizov, 2023](https://pytorch.org/blog/flash-decoding/)) and *ring attention* ([Liu, Zaharia & Abbeel, 2023](https://arxiv.org/abs/2310.01889)) join parts this way, as chapter 13 joined its hash rounds.
+# *Flash-Decoding* ([Dao, Haziza, Massa & Sizov, 2023](https://pytorch.org/blog/flash-decoding/)) and *ring attention* ([Liu, Zaharia & Abbeel, 2023](https://arxiv.org/abs/2310.01889)) join parts this way.
 #
 # ## 17b.7 Pitfalls
 #
-# **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ instead of 63/32, and no error tells you. It's right if the first block happens to hold the maximum, so test with scores that rise.
+# **The maximum grows, and nothing is rescaled.** For our row the sum becomes $1.25 + 1.125 + 0.53125$ instead of 63/32. No error says so, so test with scores that rise.
 #
-# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead helps only if a visible key comes later, because that key's factor erases the block. In a row that sees no key at all, every hidden key keeps $e^0 = 1$:
-
-# %%
-m = torch.tensor(-torch.inf)
-print((m - m).exp(), (torch.tensor(-1e9) + 1e9).exp())
-
-# %% [markdown]
+# **NaN from a block that's hidden completely.** A row that has seen no key yet has $m = -\infty$, and $-\infty - (-\infty)$ is NaN, which spreads to everything after it. Hiding with −1e9 instead helps only if a visible key comes later: in a row that sees no key at all, every hidden key keeps $e^0 = 1$.
+#
 # **The sum is kept in half precision.** Add up ones in float16, and the sum sticks at 2048, since float16 can't hold 2049. Queries and keys may be float16, but keep $m$, the sum and $o$ in float32.
 
-# %% Proof: where float16 sticks tags=["hide-input", "proof"]
+# %% Proof: where float16 sticks, and where NaN begins tags=["hide-input", "proof"]
 full = torch.tensor(2048, dtype=torch.float16)
 assert full + 1 == full and full - 1 != full
 print("✓ in float16, 2048 + 1 = 2048")
+m = torch.tensor(-torch.inf)
+assert (m - m).exp().isnan()
+assert (torch.tensor(-1e9) + 1e9).exp() == 1
+print("✓ −∞ − (−∞) is NaN; with −1e9, a hidden key keeps 1")
 
 # %% [markdown]
 # ## 17b.8 Exercises
 #
-# In exercises 4 to 6 of [chapter 17](../book/exercises/17_sparse_attention.ipynb), you write the online softmax, join what several workers found, and go backward block by block.
+# Exercises 4 to 6 of [chapter 17](../book/exercises/17_sparse_attention.ipynb) belong to this page.
 #
 # **Quick questions**
 #
@@ -262,36 +257,12 @@ print("✓ in float16, 2048 + 1 = 2048")
 #
 # </details>
 #
-# <details><summary>Causal attention over 1024 positions, in tiles of 256: how many tiles are computed, and how many of those hide something?</summary>
-#
-# Of 4 × 4 tiles, the 10 on and below the diagonal. Only the four on it hide something.
-#
-# </details>
-#
-# <details><summary>In the backward pass, a row's log-sum-exp is log 8. What weight do you rebuild for a score of log 2, and what for a hidden key?</summary>
-#
-# $e^{\log 2 - \log 8} = 1/4$. A hidden key's score is $-\infty$, so its weight is 0, and so is its $dz$.
-#
-# </details>
-#
-# <details><summary>You double the length. How do the bytes that travel grow, written out and in tiles? And the memory?</summary>
-#
-# The bytes grow nearly fourfold in *both*: in tiles, keys and values are twice as long and travel twice as often. Memory grows fourfold written out, but at most twofold in tiles.
-#
-# </details>
-#
-# <details><summary>Two parts of the keys have the outputs 10 and 20 and the log-sum-exps log 3 and 0. What's the joined output?</summary>
-#
-# The shares are 3/4 and 1/4, so it's 7.5 + 5 = 12.5. <!-- exact: 7.5, 12.5 = 10 * 3 / 4 + 20 / 4 -->
-#
-# </details>
-#
 # ## 17b.9 What to remember
 #
-# - A softmax can be computed in one pass over blocks, exactly: keep maximum, sum and output, and rescale the last two by $e^{m - m'}$ when the maximum grows.
-# - So attention needs one tile of scores at a time, never the whole matrix. Memory grows with $t$, though the multiplications still grow with $t^2$.
-# - In the backward pass, one number per row, the log-sum-exp, rebuilds the weights, and $do_i \cdot o_i$ replaces a sum over the row.
-# - On our core, the kernel takes about as long as the products alone do when attention is written out. It needs no passes over whole matrices, no fresh memory for them, and fewer trips through slow memory.
+# - A softmax can be computed in one pass over blocks, exactly: when the maximum grows, rescale sum and output by $e^{m - m'}$.
+# - So attention needs one tile of scores at a time. Memory grows with $t$, though the multiplications still grow with $t^2$.
+# - In the backward pass, each row's log-sum-exp rebuilds its weights, and $do_i \cdot o_i$ replaces a sum over the row.
+# - On our core, the kernel takes about as long as the products alone do when attention is written out.
 # - Partial results are joined by the softmax of their log-sum-exps.
 #
 # ## Further reading
@@ -299,7 +270,7 @@ print("✓ in float16, 2048 + 1 = 2048")
 # - [Milakov & Gimelshein (2018)](https://arxiv.org/abs/1805.02867): the online softmax.
 # - [Rabe & Staats (2021)](https://arxiv.org/abs/2112.05682), *Self-attention does not need O(n²) memory*.
 # - [Dao et al. (2022)](https://arxiv.org/abs/2205.14135): FlashAttention, with proofs of how few bytes must travel.
-# - [Dao (2023)](https://arxiv.org/abs/2307.08691): FlashAttention-2, which divides the work better on a GPU.
+# - [Dao (2023)](https://arxiv.org/abs/2307.08691): FlashAttention-2, and [Shah et al. (2024)](https://arxiv.org/abs/2407.08608): FlashAttention-3, for newer GPUs.
 #
 # ## Where this comes from
 #

@@ -301,8 +301,8 @@ def plateau_figure(
     return show(
         figure,
         title="It falls fast when a head finds the neighbours",
-        caption="Held-out pieces of 32 tokens. Right: a line for each of the four "
-        "heads, blue for the one that ends highest.",
+        caption=f"The first {steps[-1]} steps, on held-out pieces of 32 tokens. Right: "
+        "a line for each of the four heads, blue for the one that ends highest.",
     )
 
 
@@ -326,95 +326,110 @@ def neighbours_figure(record: Mapping[str, Any]) -> Html:
     name_lines(ax)
     return show(
         figure,
-        title="Told where to look, it doesn't wait",
+        title="Shown where to look, it doesn't wait",
         caption="Three recorded seeds each. Hidden: in both layers no token may attend "
         "to the one on its left or right; alone: only to these and itself.",
     )
 
 
+def below(run: Mapping[str, Any], every: int, line: float) -> int | None:
+    """Return after how many steps a ``run`` is a nat below the ``line``, if ever.
+
+    ``every``: steps from one of its losses to the next.
+    """
+    steps = (every * (i + 1) for i, x in enumerate(run["losses"]) if x < line - 1)
+    return next(steps, None)
+
+
+def steepest(run: Mapping[str, Any], every: int) -> float:
+    """Return the most that a ``run``'s loss falls in 100 steps, once 120 are over."""
+    losses, within = run["losses"][120 // every - 1 :], 100 // every
+    pairs = zip(losses, losses[within:], strict=False)
+    return max(before - after for before, after in pairs)
+
+
+def ends(numbers: Sequence[float], style: str = "") -> str:
+    """Return the least and the greatest of ``numbers``."""
+    return f"{min(numbers):{style}} to {max(numbers):{style}}"
+
+
 def neighbours_said(record: Mapping[str, Any]) -> str:
     """Say what a model learns without its neighbours, and with them alone."""
-    runs = grouped(record["rows"], "kind")
-
-    def at(kind: str, step: int) -> list[float]:
-        return [run["losses"][step // record["every"] - 1] for run in runs[kind,]]
-
-    early, late = 160, 400
-    usual, alone = at("as it is", early), at("alone", early)
-    end, without = at("as it is", late), at("hidden", late)
+    runs, every = grouped(record["rows"], "kind"), record["every"]
+    left = {
+        kind: ends([below(run, every, record["line"]) for run in some])
+        for (kind,), some in runs.items()
+    }
+    late = 400
+    end = {
+        kind: ends([run["losses"][late // every - 1] for run in some], ".1f")
+        for (kind,), some in runs.items()
+    }
+    alone = [below(run, every, record["line"]) for run in runs["alone",]]
+    assert min(alone) == max(alone)
     return (
-        f"With **neighbours alone** in sight, there's no plateau: after {early} steps "
-        f"the loss is {min(alone):.1f} to {max(alone):.1f}, where it's usually "
-        f"{min(usual):.1f} to {max(usual):.1f}. With **neighbours hidden** it waits as "
-        "long as ever, and "
-        f"then finds tokens further away, which tell it less: {min(without):.1f} to "
-        f"{max(without):.1f} after {late} steps instead of {min(end):.1f} to "
-        f"{max(end):.1f}. So what takes the time is to find out where to look."
+        f"With **neighbours alone** in sight, there's no plateau: after {alone[0]} "
+        "steps the loss is a nat below the line, which usually takes "
+        f"{left['as it is']} steps. With **neighbours hidden** it takes "
+        f"{left['hidden']} steps, and then the model has to go by tokens further away. "
+        f"They tell it less: after {late} steps the loss is {end['hidden']} instead of "
+        f"{end['as it is']}. So what takes the time is to find out where to look."
     )
 
 
-#: changes of the training, as the record names them, by panel
+#: changes of the training that are compared, as the record names them
 DELAYS = (
-    (
-        ("as it is", "the base run"),
-        ("a third of the rate", "a third of the rate"),
-        ("three times the rate", "three times the rate"),
-        ("three times the rate, no warm-up", "three times, no warm-up"),
-    ),
-    (
-        ("as it is", "the base run"),
-        ("a quarter of the batch", "a quarter of the texts"),
-        ("long texts", "a quarter, at full length"),
-    ),
+    "as it is",
+    "a third of the rate",
+    "three times the rate",
+    "three times the rate, no warm-up",
+    "a quarter of the batch",
+    "long texts",
 )
 
 
-def delays_figure(record: Mapping[str, Any]) -> Html:
-    """Plot losses by step, for changes of the rate and of what is in a batch."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.7), sharey=True)
-    looks = THIS, COLOURS["value"], COLOURS["wrong"], OTHER
-    runs = grouped(record["rows"], "kind")
-    for ax, kinds, title in zip(
-        axes, DELAYS, ("The learning rate", "The batch"), strict=True
-    ):
-        for i, (kind, name) in enumerate(kinds):
-            for seed, run in enumerate(runs[kind,]):
-                steps = range(record["every"], 9999, record["every"])
-                points = [*zip(steps, run["losses"], strict=False)]
-                label = {"label": name} if not seed else {}
-                ax.plot(*zip(*points, strict=True), LINES[i], color=looks[i], lw=1.3,
-                        **label)  # fmt: skip
-        ax.axhline(record["lines"]["32"], color=COLOURS["muted"], linewidth=1)
-        ax.set(title=title, xlabel="steps", ylim=(1.2, 5.2))
-        ax.legend(loc="lower left", fontsize=12)
-    return show(
-        figure,
-        title="Too fast, or too few texts at once, and it stays",
-        caption="Nats per hidden token, three recorded seeds each. The grey line: each "
-        "token by its frequency. Here as many tokens are asked for as in BERT.",
+def delays_said(record: Mapping[str, Any], neighbours: Mapping[str, Any]) -> str:
+    """Say how a plateau is told from slow progress, and what keeps a model there.
+
+    ``neighbours`` is the record of :func:`neighbours_said`.
+    """
+    every, line = record["every"], record["lines"]["32"]
+    runs = [run for run in record["rows"] if run["kind"] in DELAYS]
+    both = [*runs, *neighbours["rows"]]
+    falls = [
+        steepest(run, every) for run in both if below(run, every, line) is not None
+    ]
+    stays = [steepest(run, every) for run in both if below(run, every, line) is None]
+    assert max(stays) < 0.3 <= min(falls), (stays, falls)
+    left = {
+        kind: [below(run, every, line) for run in some]
+        for (kind,), some in grouped(runs, "kind").items()
+    }
+    fast, faster, few = (
+        left[kind]
+        for kind in (
+            "three times the rate",
+            "three times the rate, no warm-up",
+            "a quarter of the batch",
+        )
     )
-
-
-def delays_said(record: Mapping[str, Any]) -> str:
-    """Say which changes keep a model at the line."""
-    runs = grouped(record["rows"], "kind")
-    left = {kind: [run["left"] for run in some] for (kind,), some in runs.items()}
-    last = {kind: [run["last"] for run in some] for (kind,), some in runs.items()}
-    usual, fast = left["as it is"], last["three times the rate"]
-    few = left["a quarter of the batch"]
+    assert not any((*fast, *faster, *left["long texts"])) and len(few) == 3
+    (one,) = (step for step in few if step)
     return (
-        f"**The rate.** The base run is {record['below']} nats below the line after "
-        f"{min(usual)} to {max(usual)} steps. With a third of the rate it takes about "
-        "half as long again. With *three times* the rate it's stuck just below the "
-        f"line, at {min(fast):.1f} to {max(fast):.1f}: post-norm doesn't "
-        "tolerate it (page 6b measures that). Leave out its "
-        "warm-up, too, and two of three seeds don't leave in 800 steps. (At our rate, "
-        "the warm-up makes no difference.)\n\n**The batch.** With a quarter of the "
-        f"texts, leaving takes {min(few)} to {max(few)} steps. With a "
-        "quarter of the texts at full length, the model leaves sooner and then "
-        "creeps, perhaps because neighbours are harder to find among 128 positions "
-        "than among 32. So ours learns from short pieces first. (BERT did, too: 128 "
-        "tokens for nine tenths of its steps, then 512.)"
+        "By its slope. We recorded runs at several rates, with several batches. All "
+        f"that never came a nat below the line fell by at most {max(stays):.2f} nats "
+        "in any 100 steps (after the first 120). All that did come so far fell by "
+        f"{min(falls):.2f} or more somewhere on their way. So **less than 0.3 nats in "
+        "100 steps, near the line, is a plateau.**\n\n"
+        "What keeps a model there? **The learning rate.** The base run is a nat below "
+        f"the line after {ends(left['as it is'])} steps, and with a third of the rate "
+        f"after {ends(left['a third of the rate'])}. With *three times* the rate it "
+        "never gets there, with a warm-up or without: post-norm doesn't tolerate it "
+        "(page 6b measures that). **The batch.** With a quarter of the "
+        f"texts, only one of three seeds gets there, after {one} steps. With a quarter "
+        "of the texts at full length none does, perhaps because neighbours are harder "
+        "to find among 128 positions than among 32. So ours learns from short pieces "
+        "first. (BERT did, too: 128 tokens for nine tenths of its steps, then 512.)"
     )
 
 
@@ -437,28 +452,27 @@ def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
     """Say what each way to hide was good for; ``labels`` has what nothing gives."""
 
     def means(read: Callable[[Mapping[str, Any]], float]) -> list[float]:
+        """Of numbers as the table shows them."""
         groups = grouped(record["rows"], "kind").values()
-        return [mean(map(read, runs)) for runs in groups]
+        return [mean(float(f"{read(run):.2f}") for run in runs) for runs in groups]
 
     hidden = means(lambda row: row["masks"]["loss"])
     shown = means(lambda row: row["shown"]["accuracy"])
     tuned = means(lambda row: row["fine-tuned"])
-    nothing = _means(labels["rows"], "tuned")["scratch", record["labels"]]
+    nothing = grouped(labels["rows"], "kind", "size")["scratch", record["labels"]]
+    alone = mean(float(f"{run['tuned']:.2f}") for run in nothing)
     # BERT's way, masks alone, 30 %, 40 %, as many kept
     return (
         f"**Masks alone.** Shown a token, the model can name it in {shown[1]:.0%} of "
         "the cases: it was never asked, so it didn't keep it. Fine-tuned it gets "
-        f"{tuned[1]:.2f}, *less* than without any pretraining ({nothing:.2f}). With "
-        f"BERT's two tenths it knows {shown[0]:.0%}, and the harm is gone, but so "
-        f"small a model has gained nothing yet either ({tuned[0]:.2f}). If half of "
-        f"what's asked for stays in sight, it knows {shown[4]:.0%} and gets "
-        f"{tuned[4]:.2f}. That's the recipe we use, though the seeds of the last "
-        "three ways overlap.\n\n"
+        f"{tuned[1]:.2f}, *less* than without any pretraining ({alone:.2f}). With "
+        f"BERT's two tenths it knows {shown[0]:.0%} and gets {tuned[0]:.2f}. If half "
+        f"of what's asked for stays in sight, it knows {shown[4]:.0%} and gets "
+        f"{tuned[4]:.2f}. That's the recipe we use, though one seed without "
+        "pretraining does as well as some with.\n\n"
         "**Don't carry this over to large models**, which may be wide enough to guess "
         "one token and keep another. In BERT's own ablation (appendix C.2), masks "
-        "alone cost nothing on MNLI (84.3 % against 84.2), half a point at naming "
-        "people and places when fine-tuned (F1 of 94.9 against 95.4), and nine tenths "
-        "when BERT stays frozen (94.0 against 94.9).\n\n"
+        "alone cost nothing on MNLI (84.3 % against 84.2).\n\n"
         "**More gaps.** With 30 and 40 % our models guess better than with 15 % after "
         f"as many steps ({hidden[2]:.2f} and {hidden[3]:.2f} nats against "
         f"{hidden[0]:.2f}), perhaps because every text asks more questions. "
@@ -467,39 +481,15 @@ def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
     )
 
 
-def pairs_table(record: Mapping[str, Any]) -> Html:
-    """Show how many pairs of sentences are judged right, by words and by BERT."""
-    names = {"next": "does it follow?", "order": "which comes first?"}
-    rows = []
-    for (kind,), runs in grouped(record["rows"], "kind").items():
-        cells = (dots((run[key] for run in runs), ".0%") for key in ("topic", "model"))
-        rows.append((names[kind], *cells))
-    return show_table(
-        ("question", "shared words", "BERT"),
-        rows,
-        f"Right, of {record['pairs']['held out']:,} held-out pairs; three seeds.",
-    )
-
-
 def pairs_said(record: Mapping[str, Any]) -> str:
     """Say what common words tell of two sentences, and what BERT learned of it."""
-    runs = grouped(record["rows"], "kind")
-
-    def of(kind: str, key: str) -> list[float]:
-        return [run[key] for run in runs[kind,]]
-
-    words, model, seen = (of("next", key) for key in ("topic", "model", "seen"))
-    order = of("order", "model")
+    runs = grouped(record["rows"], "kind")["next",]
+    words, model = ([100 * run[key] for run in runs] for key in ("topic", "model"))
     return (
-        '**Topics help a lot.** Say "it follows" whenever two sentences share rare '
-        f"words: right on {min(words):.0%} of the pairs. Our miniature "
-        "isn't even as good: it has learned its training pairs by heart "
-        f"({min(seen):.0%} right and more) and gets {min(model):.0%} to "
-        f"{max(model):.0%} of new ones. (BERT gets 97 to 98 %, says its paper; how "
-        "much of that is topic, ours can't tell.) Shared words say nothing about "
-        f"**order**, and our BERT has learned hardly more: {min(order):.0%} to "
-        f"{max(order):.0%}. Whether the harder question makes a better model is more "
-        "than a miniature can answer. ALBERT's authors found that it does."
+        "We tried it on the sentences of Python's docstrings. If you say “it follows” "
+        "whenever two sentences share rare words, you're right on "
+        f"{mean(words):.0f} % of the pairs. Our miniature got {ends(model, '.0f')} %, "
+        "and BERT 97 to 98 %, says its paper."
     )
 
 
@@ -650,8 +640,8 @@ def few_labels_figure(
         for row in borrowed_rows(films, borrowed)
     ]
     for ax, rows, key, title in (
-        (axes[0], labels["rows"], "tuned", "48 s of functions: macro F1, %"),
-        (axes[1], films_rows, "accuracy", "A billion pairs of sentences: right, %"),
+        (axes[0], labels["rows"], "tuned", "Our BERT, functions: macro F1, %"),
+        (axes[1], films_rows, "accuracy", "MiniLM, film sentences: right, %"),
     ):
         means = _means(rows, key)
         sizes = sorted({row["size"] for row in rows})
@@ -671,7 +661,7 @@ def few_labels_figure(
     axes[1].legend(handles=names[: len(LOOKS)], loc="lower right", fontsize=12)
     return show(
         figure,
-        title="Pretrained in a minute, and pretrained by others",
+        title="Our small BERT, and one that others have pretrained",
         caption="Left: chapter 10's functions and this chapter's BERT. Right: chapter "
         "10's film sentences, and all-MiniLM-L6-v2. Lines: means; dots: recorded "
         "seeds.",
@@ -682,28 +672,27 @@ def few_labels_said(record: Mapping[str, Any]) -> str:
     """Say from how few labels pretraining pays, and how much of it order was for."""
     means = _means(record["rows"], "tuned")
     sizes = sorted({row["size"] for row in record["rows"]})
-    few, half, thousand, two, _ = sizes
+    few, half, thousand, two, many = sizes
     ahead = {n: means["pretrained", n] - means["scratch", n] for n in sizes}
     shuffled, real, none = (
         means[kind, thousand] for kind in ("shuffled", "pretrained", "scratch")
     )
     gains = list(ahead.values())[1:]
     return (
-        "Read the left side from left to right. All numbers are means of three seeds; "
-        "the run above is one of them. "
+        "Read the left side from left to right. "
         f"With {few} labels pretraining doesn't help ({means['pretrained', few]:.2f}, "
         f"from nothing {means['scratch', few]:.2f}, and counting is far ahead of "
         f"both). From {half} on, the pretrained model is ahead of the same one from "
-        f"nothing, by {min(gains):.2f} to {max(gains):.2f}. With {thousand:,} and "
-        f"with {two:,} labels it does as well as chapter 10's encoder with twice as "
-        "many. But it's never ahead of counting by more than a hundredth. And frozen "
+        f"nothing, by {min(gains):.2f} to {max(gains):.2f}. With {half} labels it does "
+        f"about as well as that one with {two:,} ({means['pretrained', half]:.2f} and "
+        f"{means['scratch', two]:.2f}), with {thousand:,} as that one with {many:,} "
+        f"({means['pretrained', thousand]:.2f} and {means['scratch', many]:.2f}). "
+        "But it's never ahead of counting by more than a hundredth. And frozen "
         "(a **linear probe**: a logistic regression on its states) it's poor.\n\n"
         "**What did it learn that helps?** Here's a control. Pretrain on the same "
         f"functions, *their tokens shuffled*. With {thousand:,} labels, macro F1 is "
         f"{none:.3f} from nothing, {shuffled:.3f} after shuffled functions, and "
-        f"{real:.3f} after real ones; the last two are no further apart than seeds "
-        "are. Most of the gain is there without any order: it seems to be about which "
-        "tokens occur together. What ended the plateau, *where* to look, is not what "
-        "this task needs most. Large models show the same, to a surprising degree "
+        f"{real:.3f} after real ones. Most of the gain is there without any order: it "
+        "seems to be about which tokens occur together. Large models show the same "
         "([Sinha et al., 2021](https://arxiv.org/abs/2104.06644))."
     )

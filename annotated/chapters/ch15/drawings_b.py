@@ -384,7 +384,7 @@ def controls_table(heads: Float[Tensor, "layers h"], record: Mapping[str, Any]) 
         ("where an atom of the product comes from", "right"),
         rows,
         caption=f"{record['atoms']:,} atoms in the products of {record['reactions']} "
-        "reactions; errors over kinds of reactions. Spelt otherwise: mean over all "
+        "reactions; ±: standard errors, over kinds. Spelt otherwise: mean over all "
         "spellings that begin at another atom. The first picture's middle oxygen is "
         f"right in {oxygen['right']} of {oxygen['spellings']} spellings.",
     )

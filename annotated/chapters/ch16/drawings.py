@@ -343,26 +343,6 @@ def check_encoder(model: GPT, tokens: Tensor) -> None:
     check_same("`nn.TransformerEncoder` within `GPT`", ours, theirs, model)
 
 
-def gelu_figure() -> Html:
-    """Plot GELU beside ReLU."""
-    figure, ax = plt.subplots(figsize=(8.6, 2.9))
-    x = torch.linspace(-4, 3, 141)
-    ax.plot(x, F.relu(x), LINES[1], color=OTHER, label="ReLU")
-    ax.plot(x, F.gelu(x), color=THIS, label="GELU")
-    look = {"textcoords": "offset points", "va": "center"}
-    ax.annotate("GELU", (1, 0.84), (16, -8), color=THIS, **look)
-    ax.annotate("ReLU", (1.6, 1.6), (-52, 6), color=OTHER, **look)
-    ax.set(xlabel="x", ylim=(-0.4, 3))
-    low = F.gelu(x).min()
-    return show(
-        figure,
-        title="GELU bends where ReLU has a corner",
-        alt=f"GELU and ReLU from −4 to 3. GELU dips to {low:.2f} below 0, and follows "
-        "ReLU further out.",
-        caption="A number just below 0 still gets through, so its weights still learn.",
-    )
-
-
 # ---- how it begins -------------------------------------------------------------------
 
 
@@ -407,12 +387,14 @@ def stream_figure() -> Html:
         ylabel="size of the stream at the end", ylim=(0, None), xticks=DEPTHS[2:],
     )  # fmt: skip
     ax.lines[-1].set_linestyle(LINES[2])
+    # given: 0.02
     return show(
         ax.figure,
-        title="Only the pre-norm stream grows with depth, and 1/√N stops it",
+        title="Before training, only the pre-norm stream grows with depth, and 1/√N "
+        "stops it",
         caption="Root mean square of the numbers that leave the last block (before the "
-        f"last norm), before any training, width 256, weights of {STD / 256**0.5:.3f}, "
-        "which is GPT-2's deviation for this width.",
+        f"last norm), width 256. GPT-2's deviation of 0.02 is for a width of 768; for "
+        f"256 we take 0.02 · √(768/256) = {STD / 256**0.5:.3f}.",
     )
 
 
@@ -506,8 +488,8 @@ CODE_PROMPTS = ("    def __init__(", "        raise", "for i in", "    if x is n
 def missing() -> Html:
     """Say that the official weights aren't there."""
     return Html(
-        "<p><em>OpenAI's weights aren't on the machine that made this page. In Colab, "
-        "set <code>download = True</code>.</em></p>"
+        "<p><em>OpenAI's weights aren't on the machine that made this page, so there "
+        "is no output here.</em></p>"
     )
 
 

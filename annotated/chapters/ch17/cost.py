@@ -3,15 +3,18 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import exp, log
-from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn import functional as F
 
+from annotated.memory import kept_bytes
 from annotated.page.frames import Html
 from annotated.page.notebook import show
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
-from annotated.page.records import grouped
+from annotated.sparse import block_layout, block_sparse_attention, local_pattern
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +92,11 @@ def crossing(record: Record, way: str, kind: str = "both") -> float | None:
     return None
 
 
+def widest(record: Record) -> tuple[float, str]:
+    """Return up to which share of pairs blocks win, and the blocks that do."""
+    return max((crossing(record, way) or 1.0, way) for way in BLOCKS)
+
+
 def cost_figure(record: Record) -> Html:
     """Plot time by length at one window, and by the share of pairs at one length."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.8))
@@ -112,13 +120,13 @@ def cost_figure(record: Record) -> Html:
     right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     right.minorticks_off()
     length = record["config"]["length"]
-    right.set(ylabel="fused = 1", title=f"a length of {length:,}")
+    right.set(ylabel="multiple of fused", title=f"a length of {length:,}")
     name_lines(right)
 
-    at = crossing(record, "blocks of 64")
+    at, best = widest(record)
     return show(
         figure,
-        title=f"At {length:,} positions, blocks of 64 win with up to {at:.0%} of pairs",
+        title=f"At {length:,} positions, {best} win with up to {at:.0%} of pairs",
         caption="Forward and backward, medians: one CPU thread, one text, "
         f"{record['config']['heads']} heads {record['config']['width']} wide. Right: "
         "time as a multiple of the fused kernel's, by the share of causal pairs that a "
@@ -139,20 +147,20 @@ def cost_said(record: Record) -> str:
     timed = [row["both"] for row in record["by length"] if "masked" in row["both"]]
     timed += [row["both"] for _, row in windows(record)]
     masked = [both["masked"]["to fused"][1] for both in timed]
+    at, best = widest(record)
     return "\n".join(
         (
             f"- **Blocks pay where texts are long and windows narrow.** With a window "
             f"of {window} at {long['length']:,} positions, blocks of 64 take "
             f"{ratio:.2f} of the time of full causal attention, fused. "
             f"At {record['config']['length']:,} positions, they win with up to "
-            f"{crossing(record, 'blocks of 64'):.0%} of the pairs.",
+            f"{crossing(record, 'blocks of 64'):.0%} of the pairs, and {best} with up "
+            f"to {at:.0%}.",
             f"- **A mask saves nothing.** At the lengths and windows of the charts, "
             f"the kernel takes {span(masked, '.1f')} times as long with a mask as "
             "without. (Without one, it knows that all later keys are hidden, and can "
             "skip them.)",
             f"- **What counts is blocks, not pairs.** {ends_said(record)}",
-            "",
-            flex_said(record),
         )
     )
 
@@ -166,8 +174,7 @@ def ends_said(record: Record) -> str:
         f"{share(row, length):.1%} of the pairs. But every block of 64 holds one, so "
         f"none is skipped, and blocks of 64 take "
         f"{row['both']['blocks of 64']['to fused'][1]:.1f} times as long as full "
-        "causal attention. (It would be cheap to collect those few keys first, but our "
-        "module doesn't.)"
+        "causal attention."
     )
 
 
@@ -175,97 +182,53 @@ def flex_said(record: Record) -> str:
     """Say what became of ``flex_attention``, in Markdown."""
     flex, formed = record["flex"], record["flex"]["MB, forward"]
     times = {name: three[1] for name, three in flex["forward"].items()}
-    words = flex["backward raises"].partition(". ")[0].rstrip(".")
     return (
-        "PyTorch's own tool, `flex_attention`, makes a kernel from a rule such as "
-        "`lambda b, h, i, j: (j <= i) & (i - j < 256)`. Compiled, it takes "
-        f"{times['flex'] / times['fused']:.2f} of the fused kernel's time forward at "
-        f"{record['config']['length']:,} positions, where our blocks of 64 take "
-        f"{times['blocks of 64'] / times['fused']:.2f}. But on a CPU you can't train "
-        f"with it: `{words}`. And if you forget to compile it, it makes all the "
-        f"scores, and takes {formed['flex, uncompiled']:.0f} MB instead of "
-        f"{formed['fused']:.0f}."
+        "Compiled, it takes "
+        f"{times['flex'] / times['fused']:.2f} of the fused kernel's time at "
+        f"{record['config']['length']:,} positions, for the forward pass alone, where "
+        f"our blocks of 64 take {times['blocks of 64'] / times['fused']:.2f}. On a CPU "
+        "you can't train with it (it has no backward pass there). And if you forget to "
+        "compile it, it makes all the scores, and takes "
+        f"{formed['flex, uncompiled']:.0f} MB instead of {formed['fused']:.0f}."
     )
 
 
 # ---- the one chart -------------------------------------------------------------------
 
 
-def learned_bits(record: Record) -> dict[str, list[float]]:
-    """Return the bits of each way, a number for each seed; the best way comes first."""
-    found = {
-        way: [run["bits"] for run in runs]
-        for (way,), runs in grouped(record["learned"], "way").items()
-    }
-    return dict(sorted(found.items(), key=lambda item: mean(item[1])))
-
-
-def draw_learned(ax: "Axes", record: Record) -> None:
-    """Draw a dot for each seed, their range, and their mean at the end of the row."""
-    config, bits = record["config"], learned_bits(record)
-    for place, (way, each) in enumerate(reversed(bits.items())):
-        color, _, marker = LOOKS[way]
-        ax.hlines(place, min(each), max(each), color=color)
-        ax.plot(each, [place] * len(each), marker, color=color, ms=7)
-        ax.annotate(
-            f"{mean(each):.2f}",
-            (1, place),
-            (8, 0),
-            xycoords=ax.get_yaxis_transform(),
-            textcoords="offset points",
-            color=color,
-            va="center",
-        )
-    ax.set_yticks(range(len(bits)), reversed(bits))
-    ax.set(ylim=(-0.6, len(bits) - 0.4))
-    ax.set(xlabel=f"bits per character after {config['seconds']:.0f} CPU seconds")
-    ax.set(title="short pieces, fewest bits")
-
-
 def chart_figure(record: Record) -> Html:
-    """Plot time and memory by length, and what is learned in equal time."""
-    figure, (time, memory, loss) = plt.subplots(3, 1, figsize=(8.6, 9))
-    rows, config, bits = record["by length"], record["config"], learned_bits(record)
-    for way in record["parameters"]:
-        known = [row for row in rows if way in row["seconds"]]
-        seconds = [(row["length"], row["seconds"][way][1]) for row in known]
-        MB = [(row["length"], row["MB"][way]) for row in known]
-        draw_line(time, way, seconds, rows[-1]["length"])
-        draw_line(memory, way, MB, rows[-1]["length"])
-    for ax, label in ((time, "seconds for 1,000 characters"), (memory, "MB")):
-        lengths_axis(ax, [row["length"] for row in rows][::-2])
-        ax.margins(y=0.15)
-        ax.set(ylabel=label)
-        name_lines(ax)
-    ticks = (0.03, 0.1, 0.3)
-    time.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    time.set(title="time of a training step")
-    memory.set(title="memory of a training step")
-    draw_learned(loss, record)
-
-    last = rows[-1]
+    """Draw time and memory of each way at the longest length, a dot for each."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.8))
+    last, config = record["by length"][-1], record["config"]
+    for way, (_, seconds, _) in last["seconds"].items():
+        color, _, marker = LOOKS[way]
+        ax.plot(seconds, last["MB"][way], marker, color=color, ms=10)
+        up = {"sparse": 10, "LSH": -10}.get(way, 0)  # so that they don't meet
+        place = {"xytext": (10, up), "textcoords": "offset points", "va": "center"}
+        words = f"{way}: {seconds:.2f} s, {last['MB'][way]:.0f} MB"
+        ax.annotate(words, (seconds, last["MB"][way]), **place, color=color)
+    ax.set(xscale="log", yscale="log", xlim=(0.025, 0.75), ylim=(5, 500))
+    ax.set(xlabel="seconds for 1,000 characters", ylabel="MB")
+    ax.set_xticks((0.03, 0.1, 0.3), ("0.03", "0.1", "0.3"))
+    ax.set_yticks((10, 30, 100, 300), ("10", "30", "100", "300"))
+    ax.minorticks_off()
     fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
     small = min(last["MB"], key=last["MB"].__getitem__)
     at = f"{last['length']:,}"
-    told = "; ".join(
+    ends = "; ".join(
         f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
         for way in last["seconds"]
     )
-    ends = ", ".join(f"{named(way)} {span(each)}" for way, each in bits.items())
     return show(
         figure,
         title=f"At {at} characters {named(fast)} is fastest, {named(small)} needs "
         "least memory",
-        alt="Three panels. Seconds for 1,000 characters and MB against length, six "
-        f"ways; at {at}: {told}. Bits per character after equal time: {ends}.",
-        caption=f"One CPU thread, the same {config['layers']} layers, "
-        f"{config['d_model']} wide. Sparse: a head with a window of "
+        alt=f"Dots: seconds for 1,000 characters and MB of a training step. {ends}.",
+        caption=f"A training step on one CPU thread, the same {config['layers']} "
+        f"layers, {config['d_model']} wide. Sparse: a head with a window of "
         f"{config['stride']}, and one with a stride of {config['stride']}. LSH: one "
-        f"round, chunks of {config['chunk']}. "
-        f"Transformer-XL: segments of {config['segment']}. Reversible: with fused "
-        f"attention. Below: {config['length']:,} characters at a time, short pieces "
-        f'of {config["segment"]} for Transformer-XL and "{CONTROL}"; a dot for each '
-        "seed, and their mean.",
+        f"round, chunks of {config['chunk']}. Transformer-XL: segments of "
+        f"{config['segment']}. Reversible: with fused attention.",
     )
 
 
@@ -274,28 +237,27 @@ def named(way: str) -> str:
     return {"LSH": "LSH attention", "sparse": "sparse attention"}.get(way, way)
 
 
-def chart_said(record: Record) -> str:
-    """Say what the chart shows, in Markdown."""
-    long, config = record["by length"][-1], record["config"]
-    bits, at = learned_bits(record), f"{long['length']:,}"
-    took = {way: f"{three[1]:.2f}" for way, three in long["seconds"].items()}
-    MB = {way: f"{value:.0f}" for way, value in long["MB"].items()}
-    least, most = bits["Transformer-XL"], bits[CONTROL]
-    return "\n".join(
-        (
-            f"- **Time.** In a text of {at} characters, 1,000 of them take "
-            f"{took['fused']} seconds with the fused kernel, {took['LSH']} with LSH "
-            f"attention and {took['sparse']} with sparse attention.",
-            f"- **Memory.** At {at}, a step takes {MB['Transformer-XL']} MB with "
-            f"Transformer-XL and {MB['reversible']} with reversible layers, against "
-            f"{MB['fused']} with the fused kernel alone, {MB['LSH']} with LSH and "
-            f"{MB['sparse']} with sparse attention.",
-            f"- **Loss.** Each reads held-out text the way it read in its "
-            f"{config['seconds']:.0f} seconds of training. On {config['length']:,} "
-            f"characters at a time, sparse attention has {span(bits['sparse'])} bits "
-            f"per character and the fused model {span(bits['fused'])}; on pieces of "
-            f"{config['segment']}, Transformer-XL has {span(least)} and the fused "
-            f"model {span(most)}. So reading short pieces from many places is enough "
-            "to explain its lead.",
-        )
+def kept_bytes_of(t: int = 4096, window: int = 64, block: int = 32) -> dict[str, int]:
+    """Return the bytes that autograd keeps of attention: fused, and with a window."""
+    q, k, v = (torch.randn(1, 2, t, 32, requires_grad=True) for _ in range(3))
+    layout = block_layout(local_pattern(window), block, t)
+    ways = {
+        "fused": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        "sparse": lambda: block_sparse_attention(q, k, v, layout),
+    }
+    return {name: kept_bytes(nn.Identity(), way) for name, way in ways.items()}
+
+
+def kept_said(record: Record, t: int = 4096) -> str:
+    """Say why sparse attention takes more memory than the kernel, in Markdown."""
+    MB = record["by length"][-1]["MB"]
+    kept = {name: size / 1e6 for name, size in kept_bytes_of(t).items()}
+    return (
+        f"Sparse attention saves pairs. So why does it take {MB['sparse']:.0f} MB "
+        f"where the fused kernel takes {MB['fused']:.0f}? Our layer keeps the weights "
+        "of its blocks for the backward pass, and a copy of the keys and values that "
+        "each block gathered; the kernel keeps neither, and computes the weights "
+        f"again (section 17b.3). For a window at {t:,} positions, "
+        f"autograd keeps {kept['sparse']:.1f} MB of our layer and {kept['fused']:.1f} "
+        "of the kernel. A kernel for windows wouldn't keep them, either."
     )

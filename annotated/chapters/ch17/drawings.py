@@ -4,18 +4,16 @@ Letters: t positions, l stride, b batch, d model width (``book/notation.md``). W
 and stretches are as long as the stride.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from annotated.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated.chapters.ch17.pattern_drawings import board, gallery
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show_table
-from annotated.page.pictures import Matrix, chain
 from annotated.sparse import (
     BlockLayout,
     Pattern,
@@ -24,7 +22,6 @@ from annotated.sparse import (
     fixed_patterns,
     global_pattern,
     local_pattern,
-    reach,
     strided_patterns,
 )
 from annotated.variants import window_mask
@@ -115,45 +112,6 @@ def blocks_picture(layouts: Mapping[str, BlockLayout]) -> Html:
         caption="Queries in rows, keys in columns. Framed: blocks that are computed. "
         "Coloured: pairs that may attend. On the right, positions stand in the order "
         "0, 4, 8, …, 1, 5, 9, …, so that those that see each other are neighbours.",
-    )
-
-
-def heard_picture(
-    heard: Bool[Tensor, "t t"], masks: Sequence[Bool[Tensor, "t t"]]
-) -> Html:
-    """Draw the masks of layers, and who has heard from whom after them."""
-    shown = [
-        (board(mask), f"layer {n}", f"{int(mask.sum())} pairs")
-        for n, mask in enumerate(masks, start=1)
-    ]
-    pairs, whole = int(heard.sum()), len(heard) * (len(heard) + 1) // 2
-    words = f"{pairs} of {whole} pairs"
-    return gallery(
-        [("", [*shown, (board(heard), "heard", words)])],
-        len(masks) + 1,
-        alt=f"The masks of {len(masks)} layers; together {words} are heard.",
-        caption="",
-    )
-
-
-# ---- graphs --------------------------------------------------------------------------
-
-
-def graph_picture(names: Sequence[str], mask: Bool[Tensor, "t t"], layers: int) -> Html:
-    """Show a mask made from a graph, and after which layer each has heard from each."""
-    own = torch.eye(len(mask), dtype=torch.bool)
-    heard = reach([mask], layers)
-    first = layers + 1 - torch.cat([own[None], heard]).sum(dim=0)
-    known = heard[-1] | own
-    marks = {"rows": names, "columns": names, "narrow": True}
-    edges = Matrix(mask.int(), "edges", mask=mask, weights=True, **marks)
-    far = Matrix(first.clamp(min=0), "heard after layer", mask=known, **marks)
-    return chain(
-        edges,
-        far,
-        caption="A graph as a mask, and the layer after which each row has heard "
-        f"from each column. Hatched: no edge (left), not within {layers} layers "
-        "(right).",
     )
 
 

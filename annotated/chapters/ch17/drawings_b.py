@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotated.attention import masked_softmax, scaled_dot_product_attention
 from annotated.chapters.ch17.tiles import TiledAttention
@@ -227,11 +226,11 @@ def megabytes(count: float) -> str:
 
 
 #: operations and bytes per second, as Dao (2023) and Dao et al. (2022) give them, and
-#: bytes of fast memory that the latter give for one of its 108 processors
+#: bytes of shared memory that a program gets, by NVIDIA's CUDA guide
 A100 = {
     "operations per second": 312e12,
     "bytes per second": 1.5e12,
-    "bytes": 192 * 1024,
+    "bytes": 163 * 1024,
 }
 TILES = (16, 32, 64, 128, 256)  #: sizes to choose from
 
@@ -278,7 +277,7 @@ def trips_explorer(t: int, k: int) -> Html:
         }
         tiles[f"{size}"] = values | lanes(t, k, size)
         checks.append(({"size": size}, values))
-    return explorer(
+    made = explorer(
         static("ch17/tile_trips.js"),
         {
             "matrix": HALF * t * t,
@@ -295,94 +294,35 @@ def trips_explorer(t: int, k: int) -> Html:
         "each tile of queries meets all keys in turn, with no cache on the way. "
         "Tiles are square here; each needs room for its q, k and v, and in float32 "
         "for its scores and o. The thicker the arrow, the more bytes. Times are for a "
-        "whole A100 at full speed; the fast memory is that of one of its 108 "
-        "processors.",
+        "whole A100 at full speed; the fast memory is the shared memory of one of its "
+        "108 processors.",
     )
-
-
-def time_table(record: Record) -> Html:
-    """Show the recorded CPU seconds at the longest length."""
-    t = lengths(record)[-1]
-    rows = [
-        (
-            name,
-            *(
-                f"{median(run_of(record, way, t, causal)['seconds']):.1f}"
-                for causal in (False, True)
-            ),
-        )
-        for way, name in zip(
-            WAYS, ("written out", "tiled, in Python", "fused"), strict=True
-        )
-    ]
-    return show_table(
-        ("attention", "no mask", "causal"),
-        rows,
-        caption=f"CPU seconds, forward and backward, {t:,} positions (four heads of "
-        "width 64, one thread, median of three; from a separate run).",
+    largest = max(size for size in TILES if tile_bytes(k, size) <= A100["bytes"])
+    same = max(
+        size for size in TILES if bytes_moved(t, k, size) > 0.95 * bytes_moved(t, k)
     )
-
-
-def seconds_by_size(record: Record) -> dict[int, float]:
-    """Return the loop's recorded CPU seconds by the size of its tiles: medians."""
-    return {run["size"]: median(run["seconds"]) for run in record["tiles"]}
-
-
-class Matrices(TorchDispatchMode):
-    """Counts the floating-point matrices of ``count`` numbers that are made.
-
-    Args:
-        count: numbers in a matrix, all heads together; no other tensor has as many.
-    """
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.count, self.made = count, 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """Run ``func`` of ``args`` and ``kwargs``; a view is no new matrix."""
-        result = func(*args, **(kwargs or {}))
-        places = [x.untyped_storage() for x in (*args, result) if isinstance(x, Tensor)]
-        *given, place = (storage.data_ptr() for storage in places)
-        self.made += result.numel() == self.count and place not in given
-        return result
-
-
-def new_matrices(causal: bool) -> int:
-    """Return how many matrices of scores attention written out makes.
-
-    Forward and backward; ``causal`` says whether later keys are hidden.
-    """
-    t = 8
-    q, k, v = (torch.randn(1, 2, t, 1, requires_grad=True) for _ in range(3))
-    mask = causal_mask(t) if causal else None
-    with Matrices(2 * t * t) as matrices:
-        scaled_dot_product_attention(q, k, v, mask)[0].sum().backward()
-    return matrices.made
+    answer = (
+        f"<details><summary>Answer</summary><p>Tiles of up to {largest} fit. With "
+        f"tiles of {same}, {megabytes(bytes_moved(t, k, same))} MB travel, about as "
+        f"many as the {megabytes(bytes_moved(t, k))} MB of the matrix written out: "
+        "small tiles fetch the same keys and values again and again.</p></details>"
+    )
+    return Html(str(made.text) + answer)
 
 
 def ways_said(record: Record) -> str:
-    """Return in words what the recorded times of three ways show, and of tile sizes."""
+    """Return in words what the recorded times of three ways show."""
     t = lengths(record)[-1]
-    seconds = {
-        (way, causal): median(run_of(record, way, t, causal)["seconds"])
-        for way in WAYS
-        for causal in (False, True)
-    }
-    out = {causal: seconds["written out", causal] for causal in (False, True)}
-    fast, faster = (out[causal] / seconds["fused", causal] for causal in out)
-    by_size = seconds_by_size(record)
-    best, last = min(by_size, key=by_size.get), max(by_size)
+    out, fused = (
+        [median(run_of(record, way, t, causal)["seconds"]) for causal in (False, True)]
+        for way in ("written out", "fused")
+    )
     return (
-        f"Without a mask, the kernel is {fast:.1f} times as fast as attention written "
-        f"out. With the causal mask it's about {faster:.0f} times as fast as attention "
-        "written out like this: it skips the tiles above the diagonal, while masking "
-        "makes written-out attention take "
-        f"{out[True] / out[False]:.1f} times as long, with {new_matrices(True)} fresh "
-        f"matrices of scores instead of {new_matrices(False)}. And tiles may be too "
-        f"small or too large: at {last:,} positions, without a mask, our loop is "
-        f"fastest with tiles of {best}, "
-        f"{by_size[last] / by_size[best]:.1f} times as fast as with one tile."
+        f"On our core, at {t:,} positions, the kernel is {out[0] / fused[0]:.1f} times "
+        "as fast as attention written out, and about "
+        f"{out[1] / fused[1]:.0f} times with the causal mask. Then it skips the tiles "
+        "above the diagonal, while attention written out takes "
+        f"{out[1] / out[0]:.1f} times as long as without a mask."
     )
 
 
@@ -408,11 +348,6 @@ def parts_of(record: Record) -> dict[str, dict[str, float]]:
             rest = max(total - sum(parts), 0.0)
             found[run["way"]] = dict(zip(PARTS, (*parts, rest), strict=True))
     return found
-
-
-def around(parts: Mapping[str, float]) -> float:
-    """Return the seconds in ``parts`` that don't go to the products."""
-    return sum(parts.values()) - parts["products"]
 
 
 def parts_figure(record: Record) -> Html:
@@ -453,22 +388,17 @@ def parts_said(record: Record) -> str:
     out, loop, fused = parts_of(record).values()
     config = record["config"]
     GB = BYTES * config["heads"] * config["length"] ** 2 / 1e9
+    whole = round(sum(out.values()), 1)
     return (
-        f"Written out, the products take only {out['products']:.1f} of "
-        f"{sum(out.values()):.1f} s. The passes over the scores, which means the "
-        f"softmax and its gradient, take {out['passes over scores']:.1f} s. But fresh "
-        f"memory takes {out['fresh memory']:.1f} s: a matrix of scores, here "
-        f"{GB:.1f} GB for all heads, is new each time, and the system clears every "
-        "page before handing it out. Our loop saves most of that. But it computes one "
-        "more product, and each of its steps, even scaling and hiding, is a pass of "
-        "its own, started from Python: the passes take "
+        f"Written out, the products take only {out['products']:.1f} of {whole:.1f} s. "
+        "The passes over the scores, which means the softmax and its gradient, take "
+        f"{out['passes over scores']:.1f} s, and fresh memory takes "
+        f"{out['fresh memory']:.1f} s: a matrix of scores, here {GB:.1f} GB for all "
+        "heads, is new each time, and the system clears every page before handing it "
+        "out. Our loop saves most of that, but its passes, started from Python, take "
         f"{loop['passes over scores']:.1f} s. The kernel runs the same loop in C++, "
-        "with one tile's memory and a few vectorised passes. Everything around the "
-        f"products takes {around(out):.1f} s written out and {around(loop):.1f} s in "
-        f"the loop, but the kernel takes {fused[WHOLE]:.1f} s in all, about as long as "
-        "either of them needs for its products alone. So either the kernel does next "
-        "to nothing besides its products, or its products are faster. From outside, "
-        "we can't tell."
+        "with one tile's memory and a few vectorised passes, and takes "
+        f"{fused[WHOLE]:.1f} s in all."
     )
 
 

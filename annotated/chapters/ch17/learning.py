@@ -34,22 +34,6 @@ def percent(shares: Sequence[float]) -> str:
     return low if low == high else f"{low}–{high}"
 
 
-def copy_live_table(
-    found: Mapping[tuple[str, int, int], tuple[float, float]], symbols: int
-) -> Html:
-    """Show what models that were just trained copy, beside the most that they can."""
-    return show_table(
-        ("pattern", "layers", "distance", "heard", "best possible", "right"),
-        [
-            (name, layers, distance, f"{reach:.0%}")
-            + (f"{limit(reach, symbols):.0%}", f"{right:.0%}")
-            for (name, layers, distance), (reach, right) in found.items()
-        ],
-        caption="Heard: the share of positions that the symbol reaches at all, by the "
-        "product of the masks.",
-    )
-
-
 def copy_figure(record: Mapping[str, Any]) -> Html:
     """Draw the shares that are copied right, by pattern and distance."""
     runs = grouped(record["rows"], "layers", "pattern", "distance")
@@ -85,7 +69,9 @@ def copy_figure(record: Mapping[str, Any]) -> Html:
         f"{100 / symbols:.0f} percent. {copy_said(record)}",
         caption="Percent of symbols copied right; two numbers are the lowest and the "
         "highest of three seeds. Hatched: the symbol can't be heard. Max: the most "
-        f"that is possible where only some positions hear it. {steps_said(record)}",
+        "that is possible where only some positions hear it. Windows and strides are "
+        f"{record['config']['stride']}, and the dilated window sees every "
+        f"{record['config']['stride'] // 2}th key. {steps_said(record)}",
         title="What isn't heard isn't copied; what is heard has to be found",
     )
 

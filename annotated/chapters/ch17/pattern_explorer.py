@@ -201,10 +201,9 @@ def pattern_explorer(record: Mapping[str, Any], long: int = 16_384) -> Html:
         question="Let everyone hear from everyone within two layers. How few pairs do "
         "you need? First causal, then in both directions.",
         caption=f"{POSITIONS} positions; rows are queries, columns keys. The "
-        "paler a square, the later the layer; grey: skipped, or not heard yet. The "
+        "fainter a square, the later the layer; grey: skipped, or not heard yet. The "
         "window counts the query itself; a global token sees all and is seen by all, "
-        "but if causal, nobody sees a later key. Bits: "
-        "small models trained on a text, a "
-        "dot for each pattern; fewer are better.",
+        "but if causal, nobody sees a later key. Bits: models of two layers that read "
+        "64 characters of source code, a dot for each pattern; fewer are better.",
     )
     return Html(str(shown.text) + answer)

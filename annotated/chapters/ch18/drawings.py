@@ -5,8 +5,7 @@ equal, 1 if nothing is right, or all of it is missing.
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil
-from statistics import mean, median
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,7 +15,6 @@ from torch import Tensor, nn
 
 from annotated.chapters.ch18.large import (
     STORING,
-    WAYS,
     large_model,
     stochastic_bfloat16,
     with_checkpoints,
@@ -217,7 +215,7 @@ def token_weights(lengths: Sequence[int], weights: Sequence[float], size: int) -
     return drawing.figure(
         alt=f"Rows in micro-batches of {size}. {'; '.join(said)}.",
         caption="The wider a row, the more tokens. On the right: what each of them "
-        f"counts, as a multiple of 1/{sum(lengths)}. A line ends a piece.",
+        f"counts, as a multiple of 1/{sum(lengths)}. A line ends a micro-batch.",
     )
 
 
@@ -298,38 +296,6 @@ def number_picture(number: float, said: str = "") -> Html:
     )
 
 
-def ranges_figure(marks: Mapping[str, float]) -> Html:
-    """Draw the ranges of three formats on one line, and where some numbers stand."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.6))
-    said = []
-    for y, (name, kind) in enumerate([*HALVES.items()][::-1]):
-        info = torch.finfo(kind)
-        small = info.tiny * info.eps  # with all but one digit lost
-        ax.plot([info.tiny, info.max], [y, y], "-", color=THIS, lw=12)
-        ax.plot([small, info.tiny], [y, y], "-", color=THIS, lw=12, alpha=0.35)
-        said.append(f"{name} from {small:.1e} to {info.max:.1e}")
-    for number, (words, x) in enumerate(marks.items()):
-        high = 2.55 + 0.42 * (number % 3)
-        ax.plot([x, x], [-0.5, high - 0.05], color=OTHER, lw=1.2, ls="--")
-        side = "right" if x < 1e-4 else "left" if x > 1e4 else "center"
-        ax.text(x, high, words, ha=side, color=COLOURS["ink"], fontsize=12)
-    ax.set_xscale("log")
-    ax.set_xlim(1e-46, 1e42)
-    ax.set_ylim(-0.5, 3.9)
-    ax.set_yticks(range(3), [*HALVES][::-1])
-    ax.set_xticks([1e-40, 1e-20, 1, 1e20, 1e40])
-    ax.grid(visible=False)
-    return show(
-        figure,
-        title="float16's range is too narrow at both ends",
-        alt=f"Ranges of three formats: {'; '.join(said)}. Marked: "
-        + ", ".join(f"{words} at {x:g}" for words, x in marks.items())
-        + ".",
-        caption="Magnitudes that each format can represent. Light: with fewer and "
-        "fewer digits (subnormal numbers).",
-    )
-
-
 def logit_gradients(vocabulary: int, tokens: int, rows: int = 64) -> Float[Tensor, "n"]:
     """Return how large a loss's gradient is at each logit; word 0 is right.
 
@@ -381,21 +347,6 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
         caption="A loss's gradient at GPT-2's logits when training begins, for random "
         "logits. Red: float16's smallest and largest numbers. All that is lost makes "
         f"up {norms[0]:.1%} of the gradient's norm: the right words have nearly all.",
-    )
-
-
-def orders_figure(losses: Mapping[str, Sequence[float]]) -> Html:
-    """Plot the ``losses`` of two runs, by the order of their steps."""
-    smooth = {
-        name: dict(enumerate(torch.tensor(row).unfold(0, 10, 1).mean(dim=1), 10))
-        for name, row in losses.items()
-    }
-    colors = dict(zip(losses, (THIS, OTHER), strict=True))
-    ax = plot_lines(smooth, colors=colors, xlabel="step", ylabel="loss (nats)")
-    return show(
-        ax.figure,
-        title="Clip first, and nothing is learned",
-        caption="Same model, data and rate; clip 1, scale 65,536. Means of ten steps.",
     )
 
 
@@ -464,9 +415,8 @@ HALVES_SAID = {
     "float32": "float32",
     "autocast": "mixed: autocast to bfloat16",
     "bfloat16": "bfloat16 alone",
-    "nearest": "…, Adam's averages in float32",
-    "stochastic": "…, and rounded at random",
-    "master": "…, and master weights",
+    "stochastic": "bfloat16, rounded at random",
+    "master": "bfloat16, with master weights",
 }
 
 
@@ -479,13 +429,14 @@ def halves_table(record: Record) -> Html:
             HALVES_SAID[way],
             *(dots((r["bits"] for r in groups[way, rate]), ".2f") for rate in rates),
         )
-        for way in WAYS
+        for way in HALVES_SAID
     ]
     return show_table(
         ("weights and products", *(f"rate {rate:g}" for rate in rates)),
         rows,
         caption=f"Bits per character on new text, three seeds, "
-        f"{record['recipe']['steps']} steps of AdamW.",
+        f"{record['recipe']['steps']} steps of AdamW. In the last two rows, Adam's "
+        "averages are in float32.",
     )
 
 
@@ -500,65 +451,76 @@ def worse(record: Record, way: str, than: str, **among: Any) -> list[float]:
     return [bits[way, seed] - bits[than, seed] for seed in seeds]
 
 
+def _as_shown(record: Record, digits: int) -> dict[tuple, list[float]]:
+    """Return the bits of a record's "rows" as a table rounds them, by way and rate."""
+    groups = grouped(record["rows"], "way", "rate")
+    return {
+        key: [round(row["bits"], digits) for row in rows]
+        for key, rows in groups.items()
+    }
+
+
+def _spread(numbers: Sequence[float], style: str) -> str:
+    """Return the least and the greatest of ``numbers``, once if they look alike."""
+    ends = dict.fromkeys(f"{end:{style}}" for end in (min(numbers), max(numbers)))
+    return " to ".join(ends)
+
+
 def clipping_said(record: Record) -> str:
     """Say what the order costs by optimiser; ``record`` as in the table."""
     groups = grouped(record["rows"], "rule", "unscaled first")
     gaps = [
-        bad["bits"] - good["bits"]
+        round(bad["bits"], 3) - round(good["bits"], 3)
         for good, bad in zip(groups["AdamW", True], groups["AdamW", False], strict=True)
     ]
-    small = [
+    behind = [
         row["bits"] - good["bits"]
         for good, row in zip(
             groups["AdamW", True], record["small epsilon"], strict=True
         )
     ]
+    assert max(behind) < 0, behind
     share = min(r["bits"] for r in groups["SGD", False])
     steps = record["recipe"]["steps"]
     return (
-        f"In a recorded run ({steps} steps, three seeds), SGD stays at {share:.1f} "
-        "bits per character or more, about where it began. With AdamW, the wrong order "
-        f"costs {min(gaps):.2f} to {max(gaps):.2f} bits with every seed, which is "
-        "little enough to pass for bad luck. The reason is Adam's ε, which nobody "
-        "scaled: gradients are now so small that ε matters. If you divide ε by 65,536, "
-        f"too, models even end {-max(small):.2f} to {-min(small):.2f} bits ahead. (It "
-        "still isn't the same step, because now every gradient is cut to one length, "
-        "even if it was shorter than 1.)"
+        f"In a recorded run of {steps} steps, clipping first keeps SGD at {share:.1f} "
+        "bits per character or more, about where it began. Most people use Adam, which "
+        "divides a gradient by its own size, so that a constant factor cancels. There, "
+        f"the wrong order costs {_spread(gaps, '.3f')} bits, which is little enough to "
+        "pass for bad luck. The reason is Adam's ε, which nobody scaled: once ε is "
+        "divided by 65,536, too, nothing is lost."
     )
 
 
 def halves_said(record: Record) -> str:
     """Say what bfloat16 alone loses; ``record`` as in the table."""
-    fast, slow = (worse(record, "bfloat16", "float32", rate=r) for r in (3e-3, 3e-4))
-    weights = worse(record, "nearest", "float32", rate=3e-4)
+    bits = _as_shown(record, 2)
+
+    def behind(way: str, rate: float) -> list[float]:
+        pairs = zip(bits[way, rate], bits["float32", rate], strict=True)
+        return [one - other for one, other in pairs]
+
     others = [
         abs(gap)
         for way in ("autocast", "stochastic", "master")
         for rate in (3e-3, 3e-4)
-        for gap in worse(record, way, "float32", rate=rate)
+        for gap in behind(way, rate)
     ]
     return (
-        f"With bfloat16 alone, a model ends {min(fast):.2f} to {max(fast):.2f} bits "
-        f"per character behind float32 at a rate of {3e-3:g} (hardly any step is lost "
-        f"there, but each one is rounded), and {min(slow):.2f} to "
-        f"{max(slow):.2f} at {3e-4:g}, where more steps are rounded away. It's the "
-        "weights that matter: with Adam's averages in float32, it's still "
-        f"{min(weights):.2f} to {max(weights):.2f} behind at {3e-4:g}. Autocast, "
-        "master weights and random rounding, also with float32 averages, stay within "
-        f"{ceil(100 * max(others) - 1e-9) / 100:.2f} bits of float32."
+        "With bfloat16 alone, a model ends "
+        f"{_spread(behind('bfloat16', 3e-3), '.2f')} bits per character behind float32 "
+        f"at a rate of {3e-3:g}, and {_spread(behind('bfloat16', 3e-4), '.2f')} at "
+        f"{3e-4:g}, where more steps are rounded away. Autocast, master weights and "
+        f"random rounding stay within {max(others):.2f} bits of float32."
     )
 
 
 def compile_said(record: Record) -> str:
-    """Say what compiling changes; ``record`` as in the table."""
-    one = record["gradient"]
-    plain, compiled = (median(record["seconds"][w]) for w in ("plain", "compiled"))
+    """Say what compiling changes, by the ``record`` of ``compile``."""
+    share = record["gradient"]["numbers that differ"]
     return (
-        f"Nearly. {one['numbers that differ']:.0%} of the gradient's numbers differ, "
-        "but only in their last digits, because sums are taken in another order; "
-        f"both are about equally near to the truth. It takes {compiled / plain:.1f} "
-        "times as long here, with a small model and a single CPU thread. We haven't "
-        "timed a GPU, so measure on your own machine."
+        f"Nearly. {share:.0%} of the gradient's numbers differ, but only in their last "
+        "digits, because sums are taken in another order."
     )
 
 
@@ -619,28 +581,6 @@ def again_said(record: Record) -> str:
         f"In training, new masks cost {min(gaps):.2f} to {max(gaps):.2f} bits per "
         f"character ({seeds} seeds, {steps} steps). With the same masks, {same} of "
         f"{seeds} runs had exactly the losses of the stored model, at every step."
-    )
-
-
-def compile_table(record: Record) -> Html:
-    """Show what compiling changes."""
-    rows = []
-    for name in ("logits", "gradient"):
-        one = record[name]
-        words = f"{name}: off from float64"
-        numbers = (one["plain to float64"], one["compiled to float64"])
-        rows.append((words, *(f"{x:.1e}" for x in numbers)))
-    plain, compiled = (
-        1000 * median(record["seconds"][way]) for way in ("plain", "compiled")
-    )
-    rows.append(("a step, in milliseconds", f"{plain:.0f}", f"{compiled:.0f}"))
-    first = record["first seconds"] / 60
-    rows.append(("the first step, in minutes", "", f"{first:.0f}"))
-    return show_table(
-        ("", "plain", "compiled"),
-        rows,
-        caption="Forward and backward, on one thread of one CPU. The first step "
-        "compiles.",
     )
 
 

@@ -4,20 +4,13 @@ The record is that of ``benchmarks/ch18/processes.py``.
 Letters: n processes, P parameters (``book/notation.md``).
 """
 
-import random
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import torch
-
 from annotated import require
-from annotated.checkpoints import DamagedError, load_checkpoint
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
-from annotated.page.notebook import show, show_table
-from annotated.page.plots import plot_lines
-from annotated.page.svg import COLOURS
+from annotated.page.notebook import show_table
 
 BYTES = {"weights": 4, "gradients": 4, "Adam's averages": 8}  #: for each parameter
 CARDS = (24, 80)  #: gigabytes of GPUs, as in chapter 18's calculator
@@ -125,29 +118,6 @@ def buckets() -> Html:
     )
 
 
-def speed_figure(record: Mapping[str, Any]) -> Html:
-    """Draw how many times as fast two processes are as one, against the batch."""
-    found = gains(record)
-    ax = plot_lines(
-        {"two processes": found},
-        xscale="log",
-        ylim=(0, 2.1),
-        xlabel="sequences in the whole batch",
-        ylabel="times as fast as one process",
-    )
-    muted = COLOURS["muted"]
-    for height, words in ((1, "no faster than one"), (2, "ideal")):
-        ax.axhline(height, color=muted, lw=1, ls=":")
-        ax.text(max(found), height - 0.05, words, color=muted, va="top", ha="right")
-    return show(
-        ax.figure,
-        caption="Chapter 8's model, one thread per process. One process and two took "
-        "their steps in turn. The shortest step counts, because other programs "
-        "disturbed it least.",
-        title="A second process helps a large batch more than a small one",
-    )
-
-
 # ---- tables ------------------------------------------------------------------------
 
 
@@ -185,38 +155,6 @@ def order_table(orders: Mapping[str, Sequence[Sequence[int]]]) -> Html:
         rows,
         caption="Twelve rows of data, numbered from 0, and who reads which.",
     )
-
-
-# ---- damage ------------------------------------------------------------------------
-
-
-def flips(path: Path, model: torch.nn.Module, count: int = 60) -> tuple[int, int, int]:
-    """Flip one bit of a checkpoint at a time, in a copy, and see who notices.
-
-    Returns:
-        How many ``torch.load`` noticed, how many ``load_checkpoint``, and how many of
-        those that neither noticed changed a weight.
-    """
-    whole, draw = path.read_bytes(), random.Random(0)
-    right = [p.clone() for p in model.parameters()]
-    copy, seen = path.with_name("flipped.pt"), [0, 0, 0]
-    for _ in range(count):
-        data = bytearray(whole)
-        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
-        copy.write_bytes(data)
-        try:
-            torch.load(copy, weights_only=True)
-        except Exception:  # a damaged file can raise anything
-            seen[0] += 1
-        try:
-            load_checkpoint(copy, model)
-        except DamagedError:
-            seen[1] += 1
-        else:
-            pairs = zip(model.parameters(), right, strict=True)
-            seen[2] += not all(torch.equal(a, b) for a, b in pairs)
-    copy.unlink()
-    return seen[0], seen[1], seen[2]
 
 
 # ---- the explorers -----------------------------------------------------------------
@@ -293,9 +231,10 @@ def holds_explorer() -> Html:
         ],
         label="Who holds what",
         checks=checks,
-        question="With four processes, all three stages stay below "
-        f"{CARDS[1]}\u00a0GB. Do they with two? And if each GPU has only "
-        f"{CARDS[0]}\u00a0GB, which stage do you need, and how many processes?",
+        question="Apart from activations, all three stages stay below "
+        f"{CARDS[1]}\u00a0GB with four processes. Do they with two? And if each GPU "
+        f"has only {CARDS[0]}\u00a0GB, which stage do you need, and how many "
+        "processes?",
         caption=f"Training {BILLIONS} billion parameters: 4 bytes for each weight, 4 "
         "for its gradient, 8 for Adam's two averages. (In the paper's mixed precision, "
         "it's 2, 2, and 12 for Adam with its float32 copy of the weights: also 16.) "

@@ -152,6 +152,21 @@ def memory_calculator() -> Html:
     return Html(str(made.text) + answer)
 
 
+def sharded_said() -> str:
+    """Say what sharding saves where the model is large and the batch small."""
+    name, cards = "GPT-3 6.7B", CHOICES["processes"][-1]
+    alone = START | MODELS[name] | {"model": name, "batch": 1}
+    shared = alone | {"processes": cards, "shared": STAGES[3]}
+    config, options = asked(shared)
+    use = training_memory(config, 1, shared["length"], **options)
+    rest = use.activations / use.total
+    return (
+        f"With one text on each card, {name} takes {gigabytes(alone)} alone, and "
+        f"{gigabytes(shared)} on each of {cards} cards that divide everything. Of "
+        f"that, {rest:.0%} are activations."
+    )
+
+
 def gigabytes(state: Mapping[str, Any]) -> str:
     """Return what a step takes in all, in words."""
     config, options = asked(state)

@@ -10,21 +10,17 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
-from torch import nn
-from torch.nn import functional as F
 
-from annotated.attention import scaled_dot_product_attention
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import SIZES, count_parameters
 from annotated.memory import (
     kept_activations,
     kept_bytes,
     memory_timeline,
-    profiled_bytes,
 )
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
-from annotated.page.plots import THIS, plot_bars
+from annotated.page.plots import THIS
 from annotated.page.svg import COLOURS
 
 Record = Mapping[str, Any]
@@ -99,45 +95,6 @@ def timeline_figure(record: Record) -> Html:
 # ---- predicted and measured ----------------------------------------------------------
 
 
-def where_figure(record: Record) -> Html:
-    """Draw what is predicted by parts, with what was measured, for each model."""
-    models = list(record["config"])
-    figure, axes = plt.subplots(1, len(models), figsize=(8.6, 3.7), sharey=True)
-    said, drawn = [], ({}, {"checkpointed": True}, {"precision": "mixed"})
-    for ax, model in zip(axes, models, strict=True):
-        rows = [r for r in record["rows"] if r["model"] == model]
-        rows = [r for r in rows if r["options"] in drawn]
-        parts = {
-            label: {ways(r["options"]): r["predicted"][part] / 1e6 for r in rows}
-            for part, label, *_ in LOOKS
-        }
-        colors = {label: (color, alpha) for _, label, color, alpha in LOOKS}
-        plot_bars(parts, ax, colors=colors, upright=False, title=model, xlabel="MB")
-        for i, row in enumerate(rows):
-            style = {"color": COLOURS["ink"], "linewidth": 2.2}
-            ax.plot([row["resident"] / 1e6] * 2, [i - 0.42, i + 0.42], **style)
-            said.append(
-                f"{model}, {ways(row['options'])}: predicted "
-                f"{row['total'] / 1e6:.0f}, measured {row['resident'] / 1e6:.0f}"
-            )
-        ax.grid(visible=False)
-    figure.legend(
-        *axes[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=2,
-    )
-    sizes = [told["config"]["vocab_size"] for told in record["config"].values()]
-    return show(
-        figure,
-        title="The config says what a step takes, to a few per cent",
-        alt="Stacked bars of predicted memory, MB, with a line where the process was "
-        f"measured: {'; '.join(said)}.",
-        caption="Bars: predicted at the fullest moment. Upright lines: how far the "
-        f"process's memory rose. Vocabularies of {sizes[0]:,}, {sizes[1]:,} and "
-        f"{sizes[2]:,} tokens. The runs with other options aren't drawn.",
-    )
-
-
 def memory_said(record: Record) -> str:
     """Return in words how far predictions were from what was measured."""
     counted, resident = (
@@ -153,9 +110,9 @@ def memory_said(record: Record) -> str:
         f"In {len(record['rows'])} runs, the prediction is at most {counted:.1%} from "
         f"what PyTorch's profiler counts, and at most {resident:.1%} from how far the "
         "process's memory really rose. "
-        "But note that with a single text, GPT-2 small takes more memory with "
-        f"autocast, {mixed:,} MB instead of {plain:,}, because the copies of its "
-        "weights outweigh what activations save."
+        f"With a single text, GPT-2 small takes more memory with autocast, {mixed:,} "
+        f"MB instead of {plain:,}: the copies of its weights outweigh what activations "
+        "save."
     )
 
 
@@ -218,59 +175,4 @@ def bytes_table() -> Html:
         caption="Bytes per parameter, without activations, among which we count "
         "autocast's copies. In the last row the model computes with a half-precision "
         "copy of its parameters, as in Rajbhandari et al. (2020).",
-    )
-
-
-# ---- a source's arithmetic -----------------------------------------------------------
-
-
-def attention_matrices() -> dict[str, tuple[float, float]]:
-    """Return how many t × t matrices attention keeps, and has at its fullest moment.
-
-    Counted of a real forward and backward pass, for each sequence and head.
-    """
-    b, h, t, k = 2, 4, 256, 1
-    one, found = 4 * b * h * t * t, {}
-    inputs = [torch.randn(b, h, t, k, requires_grad=True) for _ in range(3)]
-    for name, attend in (
-        ("written out", lambda q, k, v: scaled_dot_product_attention(q, k, v)[0]),
-        ("fused", F.scaled_dot_product_attention),
-        ("dropped", partial(F.scaled_dot_product_attention, dropout_p=0.1)),
-    ):
-
-        def loss(attend=attend):
-            return attend(*inputs).sum()
-
-        kept = kept_bytes(nn.Identity(), loss) / one
-        (seen,) = profiled_bytes(lambda loss=loss: loss().backward())
-        found[name] = kept, max(seen) / one
-    return found
-
-
-def source_arithmetic() -> Html:
-    """Show a well-known estimate of attention's memory beside what PyTorch counts."""
-    found = attention_matrices()
-    kept, most = (round(n) for n in found["written out"])
-    one = 4 * 1000**2 / 1e6
-    layer = 16 * 4 * one
-    return show_table(
-        ("", "the estimate", "counted"),
-        [
-            ("one matrix, t × t", "", f"{one:.0f} MB"),
-            ("16 of them, a batch", "250 MB", f"{16 * one:.0f} MB"),
-            ("with four heads, which it doesn't name", "", f"{layer:.0f} MB"),
-            ("matrices kept of a layer", "4", f"{kept}"),
-            ("at once, in its backward pass", "", f"{most}"),
-            (
-                "layers in 12 GB",
-                "12",
-                f"{(12_000 - (most - kept) * layer) // (kept * layer):.0f}",
-            ),
-            ("kept by the fused kernel", "", f"{found['fused'][0]:.0f}"),
-            ("with dropout, on a CPU", "", f"{found['dropped'][0]:.0f}"),
-        ],
-        caption="Attention over t = 1,000 tokens, 4 bytes per number: a tutorial's "
-        "estimate, and what PyTorch keeps. After the softmax, the scores aren't needed "
-        "any more, and the two matrices of gradients live for only one layer at a "
-        "time, so 12 GB hold those two, and one matrix for each layer.",
     )

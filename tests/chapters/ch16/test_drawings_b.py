@@ -8,9 +8,7 @@ from annotated.chapters.ch16 import drawings_b as ch16b
 from annotated.chapters.ch16.planks import PLANKS, PLANKS_RECIPE
 from annotated.data.datasets import DataError
 from annotated.data.glassllm import glass_model
-from annotated.gpt import GPT, GPTConfig
 from annotated.positions import frequencies
-from annotated.variants import SlidingWindowAttention
 
 
 @pytest.fixture(autouse=True)
@@ -90,22 +88,6 @@ def test_scores_grow_with_the_maps_but_for_the_norm(capsys, monkeypatch):
     monkeypatch.setattr(ch16b, "QueryKeyNormAttention", MultiHeadAttention)
     with pytest.raises(AssertionError):
         ch16b.check_scores()
-
-
-def windowed(window, layers, length):
-    config = GPTConfig(9, d_model=8, heads=2, layers=layers, d_ff=8, max_len=length)
-    return GPT(
-        config, lambda: SlidingWindowAttention(8, 2, window=window, causal=True)
-    ).double()
-
-
-@pytest.mark.parametrize(("window", "layers"), [(2, 3), (4, 2), (3, 1)])
-def test_reach_grows_downward_by_a_window_less_one(window, layers):
-    found = ch16b.reach(windowed(window, layers, 12), 12)
-    assert found.shape == (layers + 1, 12)
-    for depth, row in enumerate(found):
-        back = (layers - depth) * (window - 1)
-        assert row.tolist() == [i >= 11 - back for i in range(12)]
 
 
 # ---- what each one buys --------------------------------------------------------

@@ -45,8 +45,7 @@ def test_spans_have_one_number_if_they_look_the_same():
     )
 
 
-def test_the_best_way_comes_first():
-    bits = {"LSH": (3.9, 3.85), "sparse": (3.7, 3.8), "fused": (3.65, 4.5)}
-    rows = [{"way": way, "bits": b} for way, each in bits.items() for b in each]
-    found = page.learned_bits({"learned": rows})
-    assert [*found] == ["sparse", "LSH", "fused"] and found["LSH"] == [3.9, 3.85]
+def test_sparse_attention_keeps_weights_and_copies_of_keys():
+    kept = page.kept_bytes_of(256, window=16, block=8)
+    rows = 4 * 2 * 256 * 32  # one of q, k, v, o
+    assert 4 * rows <= kept["fused"] < 5 * rows < kept["sparse"]

@@ -1,15 +1,11 @@
 """ch18/drawings_b.py: a ring, who holds what, and what is said of the record."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-import torch
 
 from annotated.chapters.ch18 import drawings_b as ch18b
-from annotated.checkpoints import save_checkpoint
 
-ROOT = Path(__file__).resolve().parents[3]
 TIMES = [
     {"batch": size, "one, wall": one, "two, wall": two}
     for size, one, two in (
@@ -46,33 +42,6 @@ def test_bytes_of_a_ring():
 def test_what_each_process_holds():
     found = {mode: sum(parts.values()) for mode, parts in ch18b.held(4).items()}
     assert found == {"DDP": 16, "ZeRO-1": 10, "ZeRO-2": 7, "ZeRO-3, FSDP": 4}
-
-
-# ---- damage --------------------------------------------------------------------
-
-
-def test_flipped_bits_are_noticed_by_the_checksum(tmp_path):
-    torch.manual_seed(0)
-    model = torch.nn.Linear(50, 50)
-    save_checkpoint(tmp_path / "c.pt", model, torch.optim.SGD(model.parameters()))
-    before = (tmp_path / "c.pt").read_bytes()
-    by_torch, by_us, unnoticed = ch18b.flips(tmp_path / "c.pt", model, 40)
-    assert 0 <= by_torch < by_us <= 40 and unnoticed == 0
-    assert (tmp_path / "c.pt").read_bytes() == before
-    assert [*tmp_path.iterdir()] == [tmp_path / "c.pt"]
-
-
-def test_what_nobody_noticed_is_counted(tmp_path, monkeypatch):
-    model = torch.nn.Linear(50, 50)
-    save_checkpoint(tmp_path / "c.pt", model, torch.optim.SGD(model.parameters()))
-
-    def careless(path, model):
-        with torch.no_grad():
-            model.weight.add_(1)
-
-    monkeypatch.setattr(ch18b, "load_checkpoint", careless)
-    _, by_us, unnoticed = ch18b.flips(tmp_path / "c.pt", model, 5)
-    assert by_us == 0 and unnoticed == 5
 
 
 # ---- the ring ------------------------------------------------------------------

@@ -35,9 +35,3 @@ def test_a_block_tensor_by_tensor():
     assert sizes == "2.0 2.0 3.0 1.0 8.0 0.1 16.1 32.2 3.0"
     assert [row[0] for row in rows[-2:]] == ["2 blocks", "last norm, logits"]
     assert rows[-4][1] == "b · t · (4 + h)"  # (4 + 4) · 2500 · 4 bytes are 0.08 MB
-
-
-def test_the_estimate_and_the_count():
-    found = ch18_memory.attention_matrices()
-    assert [round(n) for n in found["written out"]] == [1, 3]
-    assert all(n < 0.2 for n in found["fused"])
