@@ -22,6 +22,7 @@ import torch
 from annotated.checks import Exercise, Function, exercise_named
 from annotated.checks.calling import NOT_DONE, Differentiated, Problem, Raised
 from grading import plain, student
+from grading.__main__ import main
 from grading.runner import (
     NO_RESULT,
     Outcome,
@@ -915,3 +916,11 @@ def test_one_notebook_without_nbgrader(tmp_path):
     assert "\nch02-tempered: 1 statement(s) around it took too long" in done.stdout
     assert done.stdout.endswith("False\n")
     assert '"max_score": 3' in results.read_text()
+
+
+def test_one_that_cannot_be_read_is_not_graded(tmp_path, capsys):
+    notebook, results = tmp_path / "half.ipynb", tmp_path / "results.json"
+    notebook.write_text("{half a fi")
+    assert main(["one", "02", str(notebook), "--results", str(results)]) == 2
+    assert "NOT GRADED" in capsys.readouterr().err
+    assert not results.exists()
