@@ -592,6 +592,19 @@ def forgetting(answer: Callable, q: Tensor, k: Tensor, *others: object) -> objec
     return seen.fault or result
 
 
+def in_pieces(
+    answer: Callable, q: Tensor, k: Tensor, v: Tensor, window: int, sizes: list[int]
+) -> object:
+    """Let an answer read a text in pieces; the last of them is unknown before."""
+    result, before = answer(q, k, v, window, sizes), len(q) - sizes[-1]
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    if not pair or not isinstance(result[0], Tensor):
+        return result
+    k, v = (x.index_fill(0, torch.arange(before, len(x)), math.nan) for x in (k, v))
+    again, _ = answer(q, k, v, window, sizes)
+    return result if again[:before].equal(result[0][:before]) else "later"
+
+
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
 
 

@@ -218,3 +218,13 @@ def hidden_gradients(*given):
 @wrong("ch17-chunks", "is there a loop")
 def hidden_loop(*given):
     return called_back(lambda: looped(*given))
+
+
+@wrong("ch17-fault", "depends on keys and values of later ones")
+def all_at_once(q, k, v, window, sizes):
+    return masked(q, k, v, window), min(window, len(k))
+
+
+@wrong("ch17-layers", "expected a tensor, got a list")
+def listed(masks):
+    return layers_needed(masks).tolist()
