@@ -221,7 +221,8 @@ def inert(words: str) -> str:
     for number, part in enumerate(parts[::2]):
         part = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", part)
         part = re.sub(r"\](?=[(:])", "] ", part)
-        parts[2 * number] = re.sub(r"\\(href|mmlToken|style|class|cssId)\b", r"\\text", part)
+        leads = r"\\(href|mmlToken|style|class|cssId)\b"
+        parts[2 * number] = re.sub(leads, r"\\text", part)
     return "".join(parts)
 
 

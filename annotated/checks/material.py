@@ -241,7 +241,7 @@ def sequences_tried(
     except Refused as refused:
         return str(refused)
     enough = 9 * (length - 1) * (vocab - 1)
-    return "few" if count and len(tried) < enough else result
+    return "few" if count and result is False and len(tried) < enough else result
 
 
 # ---- chapter 07: accumulation ------------------------------------------------

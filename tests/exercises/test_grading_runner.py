@@ -828,7 +828,7 @@ def test_no_weaker_sandbox_is_taken_unless_it_is_asked_for(runner, monkeypatch):
     if runner.kind != "bubblewrap":
         pytest.skip("needs bubblewrap")
     monkeypatch.setattr("grading.sandbox.SYSTEM", ())  # nothing runs there
-    with pytest.raises(RunnerError, match="bubblewrap: .*asked for by its name"):
+    with pytest.raises(RunnerError, match=r"bubblewrap: .*asked for by its name"):
         Runner()
     with Runner("none"):
         pass
