@@ -188,7 +188,7 @@ def without_attention() -> torch.library.Library:
     return library
 
 
-def hide() -> None:
+def forget_names() -> None:
     """Forget what calls answers: one that imports it, to change it, gets a copy."""
     for name in list(sys.modules):
         if name.partition(".")[0] in ("annotated", "grading"):
@@ -275,7 +275,7 @@ def exercise(job: dict, lines: Lines) -> None:
     confine(job["spare"] + 2 * job["seconds"], job["memory"])
     kept = without_attention() if job["written_out"] else None  # noqa: F841
     through = job["through"] and resolve_name(job["through"])
-    hide()
+    forget_names()
     torch.manual_seed(0)
     cells, name, answer, request = Cells(), job["function"], None, job
     while request:
