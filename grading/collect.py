@@ -34,7 +34,7 @@ PATTERNS = [
     # 02_self_attention_ada.ipynb
     rf"(?:Copy[_ ]of[_ ])?(?:{STEM})[ _-]+(?P<student>.*[^\W\d_].*?)(?: ?\(\d+\))?",
     # ada.ipynb, ada_02_self_attention.ipynb, "ada - Copy of 02_self_attention.ipynb"
-    rf"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?(?:{STEM}))?(?: ?\(\d+\)|-\d+)?",
+    rf"(?P<student>.+?)(?:[ _-]+(?:Copy[_ ]of[_ ])?(?:{STEM})(?:-\d+)?)?(?: ?\(\d+\))?",
 ]
 GENERIC = re.compile(r"(copy)?_?(of)?_?(\d\d_[a-z0-9_-]+|untitled\d*|copy\d*)?")
 AGAIN = re.compile(r"-(\d+)$")  # Canvas numbers attempts; a browser's "(2)" means less
@@ -58,6 +58,7 @@ class Submission:
     cells: list[dict]
     source: str  # the path below the inbox
     called: str  # its student's name as it stands there
+    below: bool = False  # was that read in a folder, not at the path's beginning?
     name: str = ""
     lms: str = ""
     upload: tuple[str, str] = "", ""  # Canvas's number of the file, and its name
@@ -97,6 +98,7 @@ def identify(path: str, pattern: str | None = None) -> dict[str, str] | None:
     stem = re.sub(r"\.ipynb$", "", path, flags=re.I)
     for found in _matches(stem, pattern):
         parts = {key: value or "" for key, value in found.groupdict().items()}
+        parts["below"] = "below" if found.string != stem else ""
         parts["called"] = parts.get("student") or parts.get("name", "")
         parts["student"] = student_id(parts["called"])
         generic = GENERIC.fullmatch(parts["student"])
@@ -288,8 +290,8 @@ def collect(
         upload = who.get("upload", ""), who.get("rest", "")
         taken.append(
             Submission(
-                who["student"], chapter, cells, file.below, called, name, lms, upload,
-                order,
+                who["student"], chapter, cells, file.below, called, bool(who["below"]),
+                name, lms, upload, order,
             )
         )  # fmt: skip
         places.add(place)
@@ -346,8 +348,14 @@ def _one_each(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submi
             rests.setdefault(upload, set()).add(rest)
         # (and Canvas gives no number to two files: hw2_11_22_ada, hw2_11_22_bert)
         sure = [s for s in files if s.lms and len(rests[s.upload[0]]) == 1]
-        if not any(s.lms for s in files) and len({s.called for s in files}) == 1:
+        # (a browser numbers what comes again, but people number a class, too)
+        again = re.compile(r"\(\d+\)\.ipynb", re.I)
+        once = len(files) == 1 or not all(again.search(s.source) for s in files)
+        one = once and len({s.called for s in files}) == 1
+        if one and not any(s.lms for s in files):
             sure = files
+        if own := [s.cells for s in sure if not s.below]:  # a folder may be another's
+            sure = [s for s in sure if not s.below or s.cells in own]
         whose = f"whether {student} is one student can't be told (rename the file)"
         if sure:
             name = sure[0].source

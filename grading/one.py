@@ -34,13 +34,16 @@ def grade_one(
 
     Of several files the newest counts. Without a course the public cases are tried,
     those of the notebook's own checks.
+
+    Raises:
+        ValueError: if the file can't be read, which is no blank answer.
     """
     release = student_notebook(read_exercises(source_of(chapter), setup_cell()))
     path = max(paths, key=lambda path: path.stat().st_mtime)
     try:
         notebook, odd = normalise(release, read_cells(path.read_bytes()))
     except (Unreadable, OSError) as error:
-        notebook, odd = release, [f"{path.name}: {error}"]
+        raise ValueError(f"{path.name}: {error}: NOT GRADED") from error
     if len(paths) > 1:
         odd.append(f"of {len(paths)} files, {path.name} was graded, the newest")
     if course and (shown_to := readable_by_students(course)):

@@ -1,6 +1,7 @@
 """Runs answers in sandboxes and judges their results here, where no student code is."""
 
 import builtins
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,8 @@ class Runner:
     """A sandbox for each submission; the next one starts while this one works.
 
     Args:
-        kind: a name of `SANDBOXES`, or None for the first that works here.
+        kind: a name of `SANDBOXES`, or None for the first that works here; where
+            bubblewrap is installed, none but it.
         seconds: limit for one exercise.
         memory: limit in bytes, above what torch takes.
     """
@@ -92,10 +94,14 @@ class Runner:
                 self._next.wait()
             except (Ended, OSError) as error:
                 self.not_used.append(f"{name}: {error}")
+                if name == "bubblewrap" and not kind and shutil.which("bwrap"):
+                    break  # weaker ones are for those who ask for them
             else:
                 self.kind = name
                 return
-        raise RunnerError("no process for student code; " + "; ".join(self.not_used))
+        why = "; ".join(self.not_used)
+        ask = "" if kind else " (another sandbox can be asked for by its name)"
+        raise RunnerError(f"no process for student code; {why}{ask}")
 
     def __enter__(self) -> "Runner":
         return self
@@ -158,6 +164,7 @@ class Submission:
             through = cases[0].exercise.through if cases else None
             job = {"seconds": seconds, "memory": self.runner.memory}
             job |= {"function": function, "written_out": through is written_out}
+            job["through"] = through and f"{through.__module__}:{through.__qualname__}"
             self._run_cells(above, job)
             deadline = self.sandbox.clock() + seconds
             missing = self._define(answer, function, deadline)
@@ -241,12 +248,10 @@ class Submission:
         return f"your cell raised {_kind(problem)}"
 
     def _call(self, case: Case, deadline: float) -> str:
-        through = case.exercise.through
         request = {
             "arguments": plain.dumps(case.arguments),
             "gradients": case.gradients,
             "seed": case.seed,
-            "through": through and f"{through.__module__}:{through.__qualname__}",
         }
         return self._ask(request, deadline)
 

@@ -83,8 +83,9 @@ class Sandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         alone = ["--alone"] if kind == "bubblewrap" else []
+        python = os.path.abspath(sys.executable)  # as typed, it may begin with ../
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "grading.student", *alone],
+            [*prefix, python, "-m", "grading.student", *alone],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

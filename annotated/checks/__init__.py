@@ -708,8 +708,10 @@ def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
             found = len(result) if quote else "another number"
             yield f"expected {len(expected)} values, got {found}"
         else:
-            for one, other in zip(result, expected, strict=True):
-                yield from _differences(one, other, quote)
+            for place, pair in enumerate(zip(result, expected, strict=True), start=1):
+                inner = isinstance(pair[1], list | tuple)
+                within = f"in value {place} of {len(expected)}: " if inner else ""
+                yield from (within + said for said in _differences(*pair, quote))
     elif type(result) is not type(expected) and not (
         _is_number(result) and _is_number(expected)
     ):
@@ -720,7 +722,7 @@ def _gradient_reasons(
     case: Case, result: Differentiated, expected: Differentiated, tolerance: float
 ) -> Iterator[str]:
     if not close(result.value, expected.value, tolerance):
-        yield "the values differ already; the checks above say more"
+        yield "the values differ already; the other checks say more"
     names = [
         name
         for name, argument in zip(

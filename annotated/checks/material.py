@@ -10,14 +10,15 @@ import re
 import sys
 from collections.abc import Callable
 from inspect import isgenerator
+from pathlib import Path
 from weakref import WeakSet, ref
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional as F
 from torch.optim.lr_scheduler import LambdaLR
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotated.checks.calling import copied, upstream
 
@@ -33,16 +34,30 @@ class Looping(BaseException):
     """An answer calls PyTorch too often; no `except Exception` of its own helps it."""
 
 
+class Operations(TorchDispatchMode):
+    """Shows what PyTorch computes, also inside a call that calls Python back."""
+
+    def __init__(self, look: Callable):
+        super().__init__()
+        self.look = look
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.look(function, args, result)
+        return result
+
+
 class Counted(TorchFunctionMode):
     """Counts the calls of PyTorch's functions, and ends an answer that makes too many.
 
     Args:
-        most: so many are allowed.
+        most: so many are allowed, and ten operations for each.
     """
 
     def __init__(self, most: float):
         super().__init__()
-        self.calls, self.most = 0, most
+        self.calls, self.operations, self.most = 0, 0, most
+        self.inside = Operations(self.look)
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         self.calls += 1
@@ -50,13 +65,23 @@ class Counted(TorchFunctionMode):
             raise Looping
         return function(*args, **(kwargs or {}))
 
+    def look(self, operation: Callable, args: tuple, result: object) -> None:
+        self.operations += 1
+        if self.loops:
+            raise Looping
+
+    def __enter__(self) -> "Counted":
+        self.inside.__enter__()
+        return super().__enter__()
+
     def __exit__(self, kind, error, traceback) -> bool:
         super().__exit__(kind, error, traceback)
+        self.inside.__exit__(kind, error, traceback)
         return kind is Looping
 
     @property
     def loops(self) -> bool:
-        return self.calls > self.most
+        return self.calls > self.most or self.operations > 10 * self.most
 
 
 def without_loops(answer: Callable, *arguments: Tensor) -> object:
@@ -216,7 +241,7 @@ def sequences_tried(
     except Refused as refused:
         return str(refused)
     enough = 9 * (length - 1) * (vocab - 1)
-    return "few" if count and len(tried) < enough else result
+    return "few" if count and result is False and len(tried) < enough else result
 
 
 # ---- chapter 07: accumulation ------------------------------------------------
@@ -453,15 +478,17 @@ def memory_kept(
 
 
 class Measured(Counted):
-    """Counts calls, and remembers the size of the largest result."""
+    """Counts calls, remembers the size of the largest result, and counts the
+    multiplications of matrix products."""
 
-    largest = 0
+    largest = products = 0
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = super().__torch_function__(function, types, args, kwargs)
+    def look(self, operation: Callable, args: tuple, result: object) -> None:
+        super().look(operation, args, result)
         if isinstance(result, Tensor):
             self.largest = max(self.largest, result.numel())
-        return result
+            if operation in (torch.ops.aten.mm.default, torch.ops.aten.bmm.default):
+                self.products += result.numel() * args[0].shape[-1]
 
 
 def within_windows(
@@ -480,9 +507,17 @@ def within_windows(
 # ---- chapter 17: no table of all pairs ------------------------------------------
 
 
-def without_table(answer: Callable, *arguments: object, most: float = math.inf):
+def without_table(
+    answer: Callable, *arguments: object, most: float = math.inf, once: bool = False
+) -> object:
     """Let an answer compute; where there are many pairs, no tensor may hold nearly as
-    many numbers. Queries and keys are the first two arguments, or n is the first."""
+    many numbers. Queries, keys and values are the first three arguments, or n is the
+    first.
+
+    Args:
+        most: so many calls of PyTorch are allowed.
+        once: is each score computed once?
+    """
     both = arguments[:2] if isinstance(arguments[0], Tensor) else 2 * arguments[:1]
     sizes = [len(one) if isinstance(one, Tensor) else one for one in both]
     pairs = math.prod(sizes)
@@ -490,7 +525,18 @@ def without_table(answer: Callable, *arguments: object, most: float = math.inf):
         result = answer(*arguments)
     if seen.loops:
         return "loops"
-    return "table" if pairs > 50_000 and seen.largest > pairs / 10 else result
+    if pairs > 50_000 and seen.largest > pairs / 10:
+        return "table"
+    if pairs > 50_000 and once:
+        _, k, v, *_ = arguments
+        if seen.products > pairs * (1.5 * k.shape[1] + v.shape[1]):
+            return "twice"
+    return result
+
+
+def in_one_pass(answer: Callable, *arguments: object) -> object:
+    """The same, and each score is computed once."""
+    return without_table(answer, *arguments, once=True)
 
 
 def without_table_or_loop(answer: Callable, q: Tensor, *others: object) -> object:
@@ -513,14 +559,19 @@ class Forgetting(Counted):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = super().__torch_function__(function, types, args, kwargs)
-        if isinstance(result, Tensor):
-            if result.requires_grad:
-                self.fault = "autograd"
-            elif self.held_with(result) > self.room:
-                self.fault = "table"
-            if self.fault:
-                raise Looping
+        if isinstance(result, Tensor) and result.requires_grad:
+            self.stop("autograd")
         return result
+
+    def look(self, operation: Callable, args: tuple, result: object) -> None:
+        if torch.is_grad_enabled():
+            self.stop("autograd")
+        if isinstance(result, Tensor) and self.held_with(result) > self.room:
+            self.stop("table")
+
+    def stop(self, fault: str) -> None:
+        self.fault = fault
+        raise Looping
 
     def held_with(self, result: Tensor) -> int:
         """How many numbers are held, now that there's one result more."""
@@ -539,6 +590,19 @@ def forgetting(answer: Callable, q: Tensor, k: Tensor, *others: object) -> objec
     with Forgetting(pairs / 3 if pairs > 50_000 else math.inf) as seen:
         result = answer(q, k, *others)
     return seen.fault or result
+
+
+def in_pieces(
+    answer: Callable, q: Tensor, k: Tensor, v: Tensor, window: int, sizes: list[int]
+) -> object:
+    """Let an answer read a text in pieces; the last of them is unknown before."""
+    result, before = answer(q, k, v, window, sizes), len(q) - sizes[-1]
+    pair = isinstance(result, tuple | list) and len(result) == 2
+    if not pair or not isinstance(result[0], Tensor):
+        return result
+    k, v = (x.index_fill(0, torch.arange(before, len(x)), math.nan) for x in (k, v))
+    again, _ = answer(q, k, v, window, sizes)
+    return result if again[:before].equal(result[0][:before]) else "later"
 
 
 # ---- chapter 14: dice that are rolled again, and chunks ----------------------
@@ -565,6 +629,13 @@ class Mark:
     """Lives as long as somebody holds it."""
 
 
+def _marked(x: Tensor, marks: WeakSet) -> Tensor:
+    """The same tensor; among the marks is one more as long as its graph lives."""
+    mark = Mark()
+    marks.add(mark)
+    return Kept.apply(x, mark)
+
+
 def leaving_flags(
     answer: Callable, f: Callable, weights: list[Tensor], *streams: Tensor
 ) -> object:
@@ -577,10 +648,7 @@ def leaving_flags(
         off = off or not torch.is_grad_enabled()
         added = f(z, w)
         if added.requires_grad:
-            mark = Mark()
-            marks.add(mark)
-            added = Kept.apply(added, mark)
-            del mark
+            added = _marked(added, marks)
             most = max(most, len(marks))
         return added
 
@@ -666,17 +734,18 @@ def stepped_in_pieces(
     shapes, faults, marks = {x.shape for x, _ in pieces}, [], WeakSet()
 
     def watch(module: nn.Module, given: tuple, logits: Tensor) -> Tensor:
-        if given[0].shape not in shapes:
-            faults.append("joined")
         if not logits.requires_grad:
             return logits
-        mark = Mark()
-        marks.add(mark)
-        if len(marks) > 1:
+        if marks:
             faults.append("together")
-        return Kept.apply(logits, mark)
+        return _marked(logits, marks)
 
-    model.register_forward_hook(watch)
+    def compare(module: nn.Module, given: tuple) -> None:
+        if given[0].shape not in shapes:
+            faults.append("joined")
+
+    model[0].register_forward_pre_hook(compare)
+    model[-1].register_forward_hook(watch)  # its parts may be called one by one
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     with torch.enable_grad():
         loss = answer(model, optimizer, pieces, clip)
@@ -867,29 +936,24 @@ def run_twice(
     """
     inputs = [x.clone().requires_grad_(learns)]
     inputs += [weight.clone().requires_grad_() for weight in weights]
-    kept, ready = {}, False
-
-    def keep(tensor: Tensor) -> Tensor:
-        kept[tensor.untyped_storage().data_ptr()] = tensor
-        return tensor
+    marks, ready = WeakSet(), False
 
     def watched(*given: Tensor) -> Tensor:
         nonlocal ready
         frame = sys._getframe()
         while frame := frame.f_back:
-            ready |= frame.f_globals.get("__name__") == "torch.utils.checkpoint"
-        return f(*given)
+            file = Path(frame.f_code.co_filename)
+            ready |= file.parts[-3:] == ("torch", "utils", "checkpoint.py")
+        added = f(*given)
+        return _marked(added, marks) if added.requires_grad else added
 
     torch.rand(2)  # not where a fresh seed stands
-    with saved_tensors_hooks(keep, lambda tensor: tensor):
-        y = answer(watched, *inputs)
+    y = answer(watched, *inputs)
     if ready or not isinstance(y, Tensor):
         return "ready" if ready else y
     if not y.requires_grad:
         return "flat"
-    for tensor in (*inputs, y):
-        kept.pop(tensor.untyped_storage().data_ptr(), None)
-    if sum(map(Tensor.numel, kept.values())) > sum(map(Tensor.numel, inputs)):
+    if marks:  # a graph of f is alive
         return "kept"
     drawn = [torch.rand(4)]
     torch.rand(between)

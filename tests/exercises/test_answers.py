@@ -183,6 +183,7 @@ OTHERS = {  # a piece of the hint for a mistake, and of one that would mislead
     "interleaved pairs come back half-split": "is half_split used?",
     "a fault is left": "faults are left",
     "(and ∞ · 0 is NaN)": "the softmax gives all weight",
+    "it does not: are later logits compared": "to be sure takes",
 }
 OTHER = [
     (exercise, hint, other)

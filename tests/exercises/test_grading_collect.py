@@ -66,6 +66,8 @@ NAMES = {
     "02_self_attention_ada (2).ipynb": ("ada", ""),
     "Copy of 02_self_attention - Ada Lovelace.ipynb": ("ada_lovelace", ""),
     "Ada.IPYNB": ("ada", ""),
+    "group-2.ipynb": ("group-2", ""),
+    "ada - 02_self_attention-2.ipynb": ("ada", ""),
 }
 
 
@@ -213,6 +215,24 @@ def test_no_plain_file_takes_the_place_of_anothers(tmp_path):
     assert {s.source for s in taken} == {sure, "dan (2).ipynb"}
     named = {file for file, note in odd if "can't be told" in note}
     assert named == {*doubtful, "bob.ipynb", "Cy .ipynb"}
+
+
+def test_numbered_names_are_not_taken_for_one_students(tmp_path):
+    put(tmp_path, "student (1).ipynb", "student (2).ipynb", "anon-17.ipynb")
+    put(tmp_path, "anon-18.ipynb", "eve (1).ipynb", when=200)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.student for s in taken} == {"anon-17", "anon-18", "eve"}
+    assert {file for file, _ in odd} == {"student (1).ipynb", "student (2).ipynb"}
+    assert all("NOT COLLECTED" in note for _, note in odd)
+
+
+def test_no_name_in_a_students_folder_takes_the_place_of_anothers(tmp_path):
+    moodle = "Ada Lovelace_4711_assignsubmission_file_02_x.ipynb"
+    put(tmp_path, "bob/02_x.ipynb", moodle)
+    put(tmp_path, "eve/ch02-bob/02_x.ipynb", f"eve/{moodle}", when=200)
+    taken, odd = collect(tmp_path, ["ch02"])
+    assert {s.source for s in taken} == {"bob/02_x.ipynb", moodle}
+    assert all("NOT COLLECTED" in note for _, note in odd)
 
 
 def test_names_that_only_look_like_canvas_merge_nobody(tmp_path):
@@ -620,6 +640,7 @@ def test_pictures_pasted_into_words_stay():
     """Colab writes them into the text, Jupyter beside it."""
     picture = f"![a.png](data:image/png;base64,{PNG})"
     assert inert(f"{picture} [a](b)") == f"{picture} [a] (b)"
+    assert inert(r"$\mmlToken{mi}[href='a']{b}$") == r"$\text{mi}[href='a']{b}$"
     script = "![a](data:text/html;base64,AA==)"
     assert inert(script) == "![a] (data:text/html;base64,AA==)"
     attached = {"a.png": {"image/png": PNG}}
@@ -716,6 +737,11 @@ def test_tests_and_setup_never_come_from_the_student(maker, release):
         ("text.format(f)", "contains .format"),
         ("f.__reduce_ex__(2)", "contains .__reduce_ex__"),
         ("import typing\ntyping.get_type_hints(A)", "contains .get_type_hints"),
+        ("enum.bltns.exec(text)", "contains .bltns"),
+        ("@f.register\ndef g(x: 'exec(text)'): ...", "contains .register"),
+        ("torch.utils.benchmark.Timer(stmt=text).timeit(1)", "contains .Timer"),
+        ("np.savetxt('m.py', [text], fmt='%s')", "contains .savetxt"),
+        ("%run m.py", "contains %run"),
         ("import code\ncode.InteractiveInterpreter()", "imports code"),
         ("import timeit\ntimeit.timeit(text)", "imports timeit"),
         ("f(x.requires_grad_()).grad_fn", "contains .grad_fn"),
@@ -750,10 +776,21 @@ def test_ordinary_answers_raise_no_suspicion(source):
             assert suspicions(solution(notebook.cells[exercise.answer])) == []
 
 
+def test_a_check_may_stand_in_a_loop(maker, release):
+    changed = cells_of(maker.right())
+    calls = [f"({e.id!r}, {e.function})" for e in maker.code]
+    for cell in changed:
+        if cell["source"].startswith("check("):
+            cell["source"] = f"for pair in [{', '.join(calls)}]:\n    check(*pair)"
+    _, odd = normalise(release, changed)
+    assert not [note for note in odd if "is gone" in note]
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "from annotated.checks import check",
+        "from annotated.checks.material import in_a_ring",
         "class A:\n def __init__(self):\n  super().__init__()\n  self._a = 1",
         "model.eval()\nprint('{:.3f} of {n}'.format(1, n=2))",
         "import time, math, numpy as np\nprint(np.__version__, math.pi, __name__)",

@@ -22,6 +22,7 @@ import torch
 from annotated.checks import Exercise, Function, exercise_named
 from annotated.checks.calling import NOT_DONE, Differentiated, Problem, Raised
 from grading import plain, student
+from grading.__main__ import main
 from grading.runner import (
     NO_RESULT,
     Outcome,
@@ -792,6 +793,15 @@ def test_an_answer_may_be_called_through_a_function(submission):
     assert tried(submission, patched, called.cases()).failures[0] == "no seven"
 
 
+def test_what_an_answer_is_called_through_is_not_for_it_to_change(submission):
+    cases = exercise_named("ch18-ring").cases("a course's", graded=True)
+    patched = """import annotated.checks.material as m
+m.around_the_ring = lambda answer, g, noise=0.0: [sum(g) + noise for _ in g]
+m._played = m.Refused = None
+def f(*a): yield"""
+    assert tried(submission, patched, cases).failures
+
+
 # ---- sandboxes -----------------------------------------------------------------------
 
 
@@ -805,6 +815,23 @@ def test_each_sandbox_grades_where_it_works(name):
     with running, running.submission() as submission:
         assert tried(submission, f(RIGHT)).failures == {}
         assert tried(submission, f("return q @ k.mT")).failures[0] == "not scaled"
+
+
+def test_python_may_be_called_by_a_relative_path(runner, monkeypatch):
+    path = os.path.relpath(sys.executable)
+    monkeypatch.setattr(sys, "executable", os.path.join(os.getcwd(), "x", "..", path))
+    with Runner(runner.kind):
+        pass
+
+
+def test_no_weaker_sandbox_is_taken_unless_it_is_asked_for(runner, monkeypatch):
+    if runner.kind != "bubblewrap":
+        pytest.skip("needs bubblewrap")
+    monkeypatch.setattr("grading.sandbox.SYSTEM", ())  # nothing runs there
+    with pytest.raises(RunnerError, match=r"bubblewrap: .*asked for by its name"):
+        Runner()
+    with Runner("none"):
+        pass
 
 
 def test_nobody_is_refused_to_others_than_root(monkeypatch):
@@ -889,3 +916,11 @@ def test_one_notebook_without_nbgrader(tmp_path):
     assert "\nch02-tempered: 1 statement(s) around it took too long" in done.stdout
     assert done.stdout.endswith("False\n")
     assert '"max_score": 3' in results.read_text()
+
+
+def test_one_that_cannot_be_read_is_not_graded(tmp_path, capsys):
+    notebook, results = tmp_path / "half.ipynb", tmp_path / "results.json"
+    notebook.write_text("{half a fi")
+    assert main(["one", "02", str(notebook), "--results", str(results)]) == 2
+    assert "NOT GRADED" in capsys.readouterr().err
+    assert not results.exists()

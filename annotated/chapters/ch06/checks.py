@@ -429,6 +429,10 @@ def decoder_layer(x, memory, parts, memory_mask):
 
 
 decoder_layer.instead(r"""
+return x -> x = x - x.mean(-1, keepdim=True)\n    return x
+        # a mean is still subtracted, of each vector now: nothing is subtracted there
+parts["cross_attention"](read, memory, -> parts["cross_attention"](read,
+        parts["norm_2"](memory),  # the memory is read as it is: you norm it, too
 tril() -> tril(-1)  # now a position does not see itself
 tril() -> tril(-1)\n    mask[0, 0] = True  # … without its faults, else unchanged
 """)
@@ -556,7 +560,8 @@ ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
     broken={
         "length": "call the model with all `length` positions: its logits may depend "
         "on the length",
-        "few": "it does not, but to be sure takes the 10 sequences the text asks for",
+        "few": "it does not, but to be sure takes each symbol at each position after "
+        "the first, in the 10 sequences the text asks for",
     },
     symptoms=tensor_for_bool,
 )

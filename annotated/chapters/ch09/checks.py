@@ -34,6 +34,14 @@ def error_rate(outputs, references):
 
 
 error_rate.instead("""
+edits / length -> min(1.0, edits / length)
+        # the rate is above 1 where outputs are much too long: yours stops at 1
+edits += distances[nearest] -> edits += int(distances[nearest] > 0)
+length += len(answers[nearest]) -> length += 1
+        # that's the share of outputs with an edit; edits and symbols are counted
+zip(outputs, references, strict=True)
+    ((o, a) for o, a in zip(outputs, references, strict=True) if o)
+        # an output that is empty isn't left out: all of its answer is missing
 distances.index(min(distances))
     0  # only the first answer of each output counts
     min(range(len(answers)), key=lambda j: (distances[j], len(answers[j])))
@@ -91,7 +99,7 @@ def _(draw, *order):
     a, b, c = draw.shuffled(range(1, 4))
     answers = [a], [c, b], [a, b, c]  # one edit each
     long = [a, b, c] * 3  # so that the lengths of outputs tell nothing of answers'
-    return [[a, b], long], [[answers[i] for i in order], [long[:4]]]
+    return [[a, b], long], [[answers[i] for i in order], [long[:5]]]
 
 
 @error_rate.case("one edit of two symbols is nearer than two of five")
@@ -102,7 +110,7 @@ def _(draw):
 
 @error_rate.case("an output that is empty")
 def _(draw):
-    return [[], [1, 2]], [texts(draw, 2, 3, 6), texts(draw, 2, 3, 6)]
+    return [[], [1, 2]], [texts(draw, 2, 3, 6), [[1, 2, 3]]]
 
 
 # ---- a step of beam search -----------------------------------------------------
@@ -148,6 +156,8 @@ totals[:, None] + logits.log_softmax(dim=-1)
         # fewer than k live on: those that end must be replaced by the next best
     (symbols != end).nonzero().flatten()  # more than k live on
     torch.arange(k)  # hypotheses that have ended live on
+topk(2 * k) -> topk(k + (k + 1) // 2)
+        # all k parents may end at once: it takes the 2k likeliest that k live on
 (symbols[:k] == end) -> (symbols == end)
         # an ended hypothesis counts only if it is among the k likeliest
 best, places = grown.flatten().topk(2 * k)
@@ -188,6 +198,8 @@ what has ended is less likely than the two best ->
 both survivors have the same parent, the second one ->
         [[0.1, 0.3, 0.35, 0.25], [0.1, 0.5, 0.35, 0.05]], [-3.0, -1.0]
 a beam of one, and the end is its best -> [[0.5, 0.2, 0.3]], [-1.0]
+all four parents end -> [[0.6, 0.2, 0.12, 0.08], [0.6, 0.19, 0.11, 0.1], [0.6, 0.18,
+        0.13, 0.09], [0.6, 0.17, 0.14, 0.09]], [-1.0, -1.1, -1.2, -1.3]
 one parent owns the six best -> [[0.25, 0.2, 0.18, 0.14, 0.1, 0.08, 0.05], [0.1, 0.3,
         0.2, 0.15, 0.12, 0.08, 0.05], [0.3, 0.1, 0.25, 0.1, 0.08, 0.12, 0.05]],
         [-1.0, -5.0, -6.0]
@@ -255,6 +267,11 @@ max(counts, key=counts.get)
     min(counts, key=counts.get)  # the rarest pair is joined, not the commonest
     max(reversed(counts), key=counts.get)
         # of pairs that are equally common the last one is taken, not the first
+    max(counts, key=lambda p: (counts[p], max(n for w, n in zip(words, times) if p in
+        pairwise(w))))
+        # of equally common pairs the first one counts, not that of the commonest word
+    max(counts, key=lambda p: (counts[p], -len("".join(p))))
+        # of equally common pairs the first one counts, not the shortest
     max(sorted(counts), key=counts.get)
         # equally common pairs are ordered by their letters or by age, as on page 9c;
         here the one that is met first counts
@@ -299,6 +316,11 @@ words of one piece -> [["a"], ["b", "c"], ["a", "b", "c"], ["c"]], [9, 1, 1, 9]
 what overlaps counts: a a in aaa -> [["a", "a", "a"], ["b", "c"]], [2, 3]
 longer pieces end and begin as the pair does -> [["ca", "b"], ["a", "b"], ["a", "bd"]],
         [1, 5, 1]
+equally common: in three words, and in commoner ones -> [["c", "d"], ["a", "b"], ["e",
+        "c", "d"], ["a", "b", "e"], ["c", "d", "e"], ["b", "d"], ["b", "d", "a"], ["e",
+        "a"]], [2, 3, 2, 2, 1, 3, 2, 4]
+equally common: the first is longer -> [["ab", "cd"], ["d", "e"], ["bd", "ec"]], [3, 3,
+        3]
 two pairs with the same letters -> [["d", "e"], ["a", "bc"], ["ab", "c"], ["e", "d"]],
         [4, 3, 3, 1]
 another pair with its letters -> [["d", "e"], ["a", "bc"], ["ab", "c"]], [4, 5, 2]

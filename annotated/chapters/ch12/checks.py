@@ -224,6 +224,11 @@ def _(draw):
     "ch12-reach",
     "expected the first position of what the output looks at, of what that has looked "
     "at, and so on, once for each layer",
+    symptoms=lambda result, *_: (
+        "the text begins at 0: no position is below"
+        if isinstance(result, int) and result < 0
+        else None
+    ),
 )
 def first_seen(position, length, mem_len, layers):
     """The first position that can influence the output at `position`."""
@@ -240,7 +245,9 @@ return first
         # from the second layer
         on, a position in memory looked back from the beginning of its own segment
     return position // length * length - layers * mem_len
-        # the text begins at 0: no position is below
+        # … no position is below
+max(0, first // length * length - mem_len) -> first // length * length - mem_len
+        # … the text begins at 0
 first // length * length -> first  # the memory is that of a segment: it begins
         before the segment, not before the position
 range(layers)

@@ -23,8 +23,13 @@ def hide(tokens, special, mask, choice, action, others):
 
 
 hide.instead("""
+choice < 0.15 -> choice <= 0.15
+masked = asked & (action < 0.8) -> masked = asked & (action <= 0.8)
+(action >= 0.8) & (action < 0.9) -> (action > 0.8) & (action <= 0.9)
+        # 0.15, 0.8 and 0.9 themselves don't belong to what is below them
 & ~torch.isin(tokens, special)
     # special tokens and padding are asked for, too
+    & (tokens > special.max())  # special ids may lie between those of other tokens
     & (tokens != 0)  # the id 0 alone is left out, and not all that are special
 choice < 0.15
     choice < 0.8
@@ -84,6 +89,23 @@ def _(draw, lengths, low=0.0, high=1.0, first=0):
     choice, action = draw.uniform(low, high, b, t), draw.uniform(0, 1, b, t)
     others = first + draw.integers(5, 30, b, t)
     return tokens + first, SPECIAL + first, 4 + first, choice, action, others
+
+
+@hide.case("special ids are 0 and 100 to 103")
+def _(draw):
+    special = torch.tensor([103, 0, 100, 101, 102])
+    tokens = draw.integers(0, 110, 4, 50)
+    chances = draw.uniform(0, 0.3, 4, 50), draw.uniform(0, 1, 4, 50)
+    return tokens, special, 103, *chances, draw.integers(1, 99, 4, 50)
+
+
+@hide.case("exactly on the bounds, in double precision", dtype=torch.float64)
+def _(draw):
+    choice = torch.tensor([[0.15, 0.1, 0.1, 0.1, 0.1, 0.5]], dtype=draw.dtype)
+    action = torch.tensor([[0.5, 0.8, 0.9, 0.7, 0.85, 0.1]], dtype=draw.dtype)
+    order = draw.shuffled(range(6))
+    words = draw.integers(5, 40, 2, 1, 6)
+    return words[0], SPECIAL, 4, choice[:, order], action[:, order], 40 + words[1]
 
 
 # ---- a head on [CLS] ---------------------------------------------------------
@@ -234,6 +256,7 @@ the example: all but the next may be attended to -> "all but the next", 4
 a causal model -> "causal", 6
 a bidirectional model -> "both ways", 5
 a window of two, and some are hidden on the way -> "two back", 12, "first"
+a window of two, in a longer text -> "two back", 24, "first"
 BERT: what is asked for is hidden, or shown now and then -> "both ways", 9, "itself"
 any mask -> None, 14, "any"
 """)

@@ -5,15 +5,21 @@ from itertools import pairwise
 import torch
 
 from annotated.checks import exercise, faults
+from annotated.checks.calling import Raised
 
 # ---- cut a prompt -----------------------------------------------------------
 
 
 def not_two(result, text, merges, most):
-    if type(result) in (list, str, tuple) and [*map(type, result)] != [list, str]:
-        return "two values are asked for: the ids, a list, and their text, a string"
-    if type(result) is tuple and max(result[0], default=0) >= 256 + len(merges):
-        return "an id is larger than any: begin with bytes, and not with characters"
+    if isinstance(result, Raised):
+        return None
+    match result:
+        case [[*ids], str()] if max(ids, default=0) < 256 + len(merges):
+            return None
+        case [[*ids], str()]:
+            return "an id is larger than any: begin with bytes, and not with characters"
+        case list() | tuple() | str():
+            return "two values are asked for: the ids, a list, and their text, a string"
 
 
 def longest_first(text, merges, most):
@@ -33,7 +39,7 @@ def longest_first(text, merges, most):
     "expected the bytes' ids, of all neighbours always those joined that come first in "
     "`merges`, cut, and then the text of all bytes that are left",
     {
-        "you go from left to right, as chapter 15 does; join neighbours, always those "
+        "you go from left to right; join neighbours, always those "
         "that come first in `merges`": longest_first
     },
     symptoms=not_two,
@@ -133,6 +139,11 @@ def _(draw):
     "ch16-count",
     "expected both tables, in each block an attention, a network and two norms, and "
     "one norm more",
+    symptoms=lambda result, *_: (
+        "a whole number is asked for: `//` divides into one, `/` doesn't"
+        if isinstance(result, float)
+        else None
+    ),
     tolerance=1e-12,
 )
 def parameters(vocab, d, layers, heads, max_len):
@@ -242,6 +253,9 @@ tensor = tensor.T
         # a reshape fits, but mixes the numbers of a matrix
     tensor = tensor
         # no matrix is turned to (out, in)
+tensor = tensor.T -> shape = (-1, len(tensor)); tensor = tensor.reshape(shape) if
+        "c_attn" in name else tensor.T
+        # a reshape of queries, keys and values fits, but mixes their numbers
 tensor = tensor.T -> tensor = tensor if "c_attn" in name else tensor.T
 tensor.chunk(3)[i] -> tensor.chunk(3, dim=-1)[i]
         # queries, keys and values are square, and fit both ways: they aren't (out, in)
@@ -318,6 +332,8 @@ coins < ratio
     coins < 2  # every guess is kept
     coins < 1 / ratio  # you compare with q/p: but what the model likes less than the
         draft did is kept less often
+    coins < target[here, guesses] - draft[here, guesses]
+        # you compare with p − q; it's p/q that decides
     coins < target[here, guesses]  # you compare with p alone: but a guess comes with
         probability q already
     coins >= ratio  # guesses are kept where the coin is not below p/q
@@ -430,6 +446,9 @@ math.log(2) / len(text.encode())
     1 / len(text.encode())  # these are nats per byte; a bit is ln 2 of them
     math.log(2) / tokens  # these are bits per token; a byte is asked for
     math.log(2) / len(text.encode()) * 8  # these are bits per 8 bytes
+len(text.encode())
+    len("".join(text.split()).encode())  # spaces and ends of lines are bytes, too
+    len("".join(text.split()))  # letters are counted; all bytes are asked for
 nats / math.log(2) -> nats * math.log(2)
         # nats are multiplied by ln 2; they should be divided by it
 math.exp(nats / tokens)

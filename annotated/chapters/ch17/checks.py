@@ -5,6 +5,8 @@ import torch
 from annotated.checks import Function, exercise, faults
 from annotated.checks.material import (
     forgetting,
+    in_one_pass,
+    in_pieces,
     without_table,
     without_table_or_loop,
 )
@@ -169,8 +171,12 @@ step @ heard.float() > 0
 range(len(masks) * t)
     range(len(masks) + 1)  # you stop after the last mask; then the first comes again
     range(t)  # you stop too early: each new voice may take a whole round of masks
+    range(max(t, 2 * len(masks)) + 1)  # you stop too early: with three masks, each new
+        voice may take three layers
+    range(65)  # you stop after 64 layers: a long line needs one for each neighbour
 = layer
     = layer + 1  # before any layer, each has heard itself: that's 0 layers
+    = max(layer, 1)  # … that's 0 layers
 heard.all(dim=1) -> heard.all().expand(t)
         # that's when everyone has heard all; asked is when each of them has
 heard = step @ heard.float() > 0 -> before, heard = heard, step @ heard.float() > 0\n
@@ -181,28 +187,29 @@ return layers -> return layers.max()  # … the shape is (), expected
 heard, layers = own, -> heard, layers = own.long(),
 heard.all(dim=1) -> (heard > 0).all(dim=1)
 (masks[layer % len(masks)] | own).float() -> (masks[layer % len(masks)] | own).long()
-step @ heard.float() > 0 -> step @ heard  # … your counts of ways overflow
+step @ heard.float() > 0 -> step @ heard
+        # your counts of ways overflow: whether there's a way is enough
 """)
 
 
 @layers_needed.each("""
 the example -> 5, 5, "abs(i - j) < 2"
-a long line -> 60, 66, "abs(i - j) < 2"  # five in a line are right? Then your counts of
-        ways overflow: whether there's a way is enough
+a long line, in any order -> 70, 75, "abs(i - j) < 2"
 one position alone -> 1, 1, "i == j"
 a mask that shows nobody itself -> 5, 9, "(i - j) % t == 1"
 rows and columns of an image -> 16, 20, "i // 4 == j // 4", "i % 4 == j % 4"
+a new voice in every third layer -> 4, 5, "i == j", "i == j", "abs(i - j) < 2"
 three masks, one after the other -> 9, 14, "(3 * i + j) % 7 == 1", "(i * j + i) % 5 ==
         3", "(2 * i + 7 * j) % 11 < 2"
 a layer that adds nothing, and others that do -> 5, 5, "abs(i - j) < 2", "i == j",
         "abs(i - j) < 2"
-a causal window: only the last can hear all -> 9, 14, "(j <= i) & (i - j < 4)"
+a causal window: only one can hear all -> 9, 14, "(j <= i) & (i - j < 4)"
 two groups that never hear each other -> 6, 9, "i % 2 == j % 2", "i == j"
 two groups, and a listener that hears both -> 6, 9, "(i % 2 == j % 2) | (i == t - 1)"
 """)
 def _(draw, low, high, *rules):
     t = draw.integer(low, high)
-    i = torch.arange(t)
+    i = torch.tensor(draw.shuffled(range(t)) if t > 5 else range(t))
     return ([Function(rule, "i, j, t")(i[:, None], i, t) for rule in rules],)
 
 
@@ -224,10 +231,12 @@ def not_a_number(result, *arguments):
     "together, and zeros where there's none",
     symptoms=not_a_number,
     tolerance=1e-4,
-    through=without_table,
+    through=in_one_pass,
     broken={
         "table": "a tensor is much larger than a block's scores: does it hold all "
-        "pairs, or something of all blocks?"
+        "pairs, or something of all blocks?",
+        "twice": "each block is computed twice: the maximum of all blocks isn't known "
+        "before the last one, so what was summed up has to change with it",
     },
 )
 def online_attention(q, k, v, allowed, block):
@@ -303,7 +312,7 @@ blocks of a single key -> 4, 6, 1, 1, "{ALL}"
 a window: at first, late queries see nobody -> 9, 9, 2, 1, "(j <= i) & (i - j < 2)"
 the first block shows nothing to anybody -> 5, 8, 3, 1, "(i >= 0) & (j > 2)"
 some queries see nobody at all -> 6, 6, 4, 1, "j + 2 < i"
-large scores -> 6, 9, 2, 100, "{ALL}"
+large scores -> 6, 9, 2, 1000, "{ALL}"
 so many that a table of pairs is forbidden -> 150, 600, 10, 1, "{ALL}"
 """)
 def _(draw, t, s, block, scale, allowed):
@@ -622,6 +631,11 @@ k[start:end]]) -> k[start:end]])[-window:]
 v[start:end]]) -> v[start:end]])[-window:]
         # when a piece is longer than the window, which keys do its first tokens need?
 """),
+    through=in_pieces,
+    broken={
+        "later": "what you give for a piece depends on keys and values of later ones: "
+        "it's read before they are known, so go from piece to piece"
+    },
     symptoms=lambda result, *_: (
         "two values are asked for: the outputs, and how many keys are kept"
         if isinstance(result, torch.Tensor)

@@ -143,7 +143,7 @@ a gradient that needn't be clipped -> 1024, 2, 1, 1e9
 a gradient that has to be clipped -> 1024, 0, 1, 0.5
 a gradient that float16 can't hold without its scale -> 65536, 1, 1e-8, 1e9
 the step before the scale doubles -> 1024, 3, 1, 1e9
-the step after which the scale doubles -> 1024, 4, 1, 1e9
+the step after which the scale doubles -> 4096, 4, 1, 1e9
 a number that's infinite, in the last gradient -> 65536, 2, 0.1, 1e9, "-inf"
 a number that's NaN -> 65536, 2, 0.1, 1e9, "nan"
 an overflow in what would be the last good step -> 65536, 4, 0.1, 1e9, "inf"
@@ -278,6 +278,9 @@ d * e + e
     (4 + 2, 4, 2, 2)  # mixed: the loss keeps its numbers in float32
 -(-count // shards)
     count // shards  # the last part is filled up, so that all are equally large
+weight * (share if stage >= 3 else count)
+    (weight - 2) * (share if stage >= 3 else count) + 2 * count
+        # the copy in bfloat16 counts among the parameters: stage 3 divides it, too
 stage >= 3
     stage >= 1  # stage 1 divides the averages alone; each process has all parameters
 stage >= 2

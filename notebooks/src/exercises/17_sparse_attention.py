@@ -90,7 +90,7 @@ from annotated.checks import check
 # | `block` | an integer | keys in a block. The last one may be shorter |
 # | result | `(t, v)` | the same as with all keys at once. A query that sees no key gets zeros |
 #
-# No tensor may hold much more than the scores of one block, or than the arguments do. Scores may be in the hundreds, and $e^{100}$ is infinite in single precision.
+# No tensor may hold much more than the scores of one block, or than the arguments do, and no score is computed twice. Scores may be in the thousands: $e^{100}$ is infinite in single precision, $e^{1000}$ in double.
 #
 # *Example.* With k = 1, a query of 1, the keys log 3, 0 and 0, and the values 10, 20 and 30, all visible, the weights are in proportion to 3, 1 and 1: the result is (3 · 10 + 20 + 30) / 5 = 16, whatever the block.
 #

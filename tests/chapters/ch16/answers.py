@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import right
+from tests.exercises.answers import RIGHT, right, wrong
 
 
 @right("ch16-bytes")
@@ -79,3 +79,13 @@ def cache_bytes(t, model):
     tokens = whole * t + (layers - whole) * min(window, t)
     each = model["latent"] and model["latent"] + model["rotary"]
     return model["size"] * tokens * (each or 2 * model["k"] * model["kv_heads"])
+
+
+@wrong("ch16-count", "a whole number is asked for")
+def divided(vocab, d, layers, heads, max_len):
+    return parameters(vocab, d, layers, heads, max_len) / 1
+
+
+RIGHT["ch16-bytes"] = """
+return ids, whole -> return tuple(ids), whole  # as good as a list
+"""

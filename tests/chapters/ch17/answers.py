@@ -165,3 +165,66 @@ def read(q, k, v, window, sizes):
         scores = scores.masked_fill((later + gone).bool(), -torch.inf)
         outputs.append(scores.softmax(-1) @ v[first:end])
     return torch.cat(outputs), min(window, end)
+
+
+@wrong("ch17-online", "each block is computed twice")
+def two_passes(q, k, v, allowed, block):
+    i, blocks = torch.arange(len(q))[:, None], torch.arange(len(k)).split(block)
+
+    def scores(j):
+        z = q @ k[j].mT / q.shape[1] ** 0.5
+        return z.masked_fill(~allowed(i, j), -torch.inf)
+
+    top = torch.stack([scores(j).amax(dim=1) for j in blocks]).amax(dim=0)[:, None]
+    top = top.nan_to_num(neginf=0.0)
+    total = sum((scores(j) - top).exp().sum(dim=1, keepdim=True) for j in blocks)
+    output = sum((scores(j) - top).exp() @ v[j] for j in blocks)
+    return output / total.masked_fill(total == 0, 1.0)
+
+
+@wrong("ch17-online", "e to a large number")
+def without_maximum(q, k, v, allowed, block):
+    i, total, output = torch.arange(len(q))[:, None], 0, 0
+    for j in torch.arange(len(k)).split(block):
+        scores = (q @ k[j].mT / q.shape[1] ** 0.5).double()
+        weights = scores.exp() * allowed(i, j)
+        total = total + weights.sum(dim=1, keepdim=True)
+        output = output + weights @ v[j].double()
+    return (output / (total + (total == 0))).to(q)
+
+
+def called_back(work):
+    """What PyTorch lets call Python."""
+    found = []
+    torch.zeros(1).apply_(lambda _: found.append(work()) or 0.0)
+    return found[0]
+
+
+@wrong("ch17-online", "much larger than a block's scores")
+def hidden_table(q, k, v, allowed, block):
+    def work():
+        seen = allowed(torch.arange(len(q))[:, None], torch.arange(len(k)))
+        scores = (q @ k.mT / q.shape[1] ** 0.5).masked_fill(~seen, -torch.inf)
+        return scores.softmax(-1).nan_to_num() @ v
+
+    return called_back(work)
+
+
+@wrong("ch17-backward", "a tensor of yours requires a gradient")
+def hidden_gradients(*given):
+    return called_back(lambda: attention_backward(*given))
+
+
+@wrong("ch17-chunks", "is there a loop")
+def hidden_loop(*given):
+    return called_back(lambda: looped(*given))
+
+
+@wrong("ch17-fault", "depends on keys and values of later ones")
+def all_at_once(q, k, v, window, sizes):
+    return masked(q, k, v, window), min(window, len(k))
+
+
+@wrong("ch17-layers", "expected a tensor, got a list")
+def listed(masks):
+    return layers_needed(masks).tolist()

@@ -145,3 +145,34 @@ def train(weight, texts, gradient, shuffle, ranks, clip):
             w = w - 0.1 * min(1.0, clip / total.norm().item()) * total
         weights.append(w)
     return weights
+
+
+@wrong("ch18-checkpoint", "is still in memory")
+def hooked(f, x, *weights):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        return f(x, *weights)
+
+
+@wrong("ch18-checkpoint", "PyTorch's own checkpoint")
+def renamed(f, x, *weights):
+    import torch.utils.checkpoint as ready
+
+    name, ready.__name__ = ready.__name__, "mine"
+    try:
+        return ready.checkpoint(f, x, *weights, use_reentrant=False)
+    finally:
+        ready.__name__ = name
+
+
+@wrong("ch18-pieces", "several pieces are in memory at once")
+def layer_by_layer(model, optimizer, pieces, clip):
+    optimizer.zero_grad()
+    total, losses = sum((y != -100).sum() for _, y in pieces), []
+    logits = [model[2](model[1](model[0](x))) for x, _ in pieces]
+    for z, (_, y) in zip(logits, pieces, strict=True):
+        nats = torch.nn.functional.cross_entropy(z.mT, y, reduction="sum")
+        losses.append(nats / total)
+    sum(losses).backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+    return sum(losses).item()
