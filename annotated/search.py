@@ -42,7 +42,7 @@ def padding_last(tokens: Int[Tensor, "b s"], pad: int = 0) -> Int[Tensor, "b s"]
     """
     hidden = tokens == pad
     empty = hidden.all(dim=1).nonzero().flatten().tolist()
-    require.that(not empty, f"source must hold a real symbol in rows {empty}, got none")
+    require.that(not empty, f"tokens must hold a real symbol in rows {empty}, got none")
     return tokens.gather(1, hidden.int().argsort(dim=1, stable=True))
 
 

@@ -283,17 +283,39 @@ def test_the_prompt_is_read_and_not_returned():
 def test_prompts_of_several_lengths_are_written_on_as_if_alone(positions, cache):
     model, pad = make_model(positions=positions, heads=4), 5
     prompt = torch.tensor([[5, 5, 3, 7], [1, 2, 3, 4], [5, 9, 9, 5]])
-    options = {"max_new_tokens": 6, "cache": cache, "temperature": 0.7, "top_p": 0.9}
-    for given in (options, options | {"top_k": 1}, options | {"slide": True}):
-        written = sample(model, prompt, pad=pad, generator=seed(3), **given)
-        one = seed(3)
+    for given in ({"max_new_tokens": 8}, {"max_new_tokens": 20, "slide": True}):
+        given |= {"cache": cache, "top_k": 1}
+        written = sample(model, prompt, pad=pad, **given)
         for row, tokens in zip(prompt, written, strict=True):
-            alone = row[row != pad][None]
-            assert torch.equal(
-                tokens[None], sample(model, alone, generator=one, **given)
-            )
-    with pytest.raises(ValueError, match="one must be at most prompt_length"):
-        sample(model, torch.full((2, 3), pad), pad=pad, max_new_tokens=1)
+            alone = sample(model, row[row != pad][None], **given)
+            assert torch.equal(tokens[None], alone)
+    with pytest.raises(ValueError, match=r"real symbol in rows \[1\], got none"):
+        sample(model, torch.tensor([[1, 2], [5, 5]]), pad=pad, max_new_tokens=1)
+
+
+def test_columns_of_padding_alone_take_no_room():
+    model, prompt = make_model(), torch.tensor([[5, 5, 5, 1], [5, 5, 5, 5]])
+    prompt[1, 0] = 2
+    assert sample(model, prompt, pad=5, max_new_tokens=CONTEXT - 1).shape == (2, 11)
+
+
+@pytest.mark.parametrize(("pad", "behind"), [(None, 4), (2, 2)])
+def test_each_row_stops_at_the_end_symbol(pad, behind):
+    chances = torch.tensor([0.5, 0.0, 0.0, 0.0, 0.5])
+    model, prompt = Fixed(chances), torch.zeros(4, 3, dtype=torch.long)
+    given = {"cache": False, "max_new_tokens": 9, "generator": seed(1)}
+    written = sample(model, prompt, end=4, pad=pad, **given).tolist()
+    lengths = [row.index(4) + 1 for row in written]
+    assert len(set(lengths)) > 1 and max(lengths) == len(written[0]) < 9
+    for row, length in zip(written, lengths, strict=True):
+        assert row[:length] == [0] * (length - 1) + [4]
+        assert row[length:] == [behind] * (len(row) - length)
+
+
+def test_end_and_pad_are_ids():
+    for name, wrong in (("end", V), ("pad", -1)):
+        with pytest.raises(ValueError, match=f"{name} must be .*10, got {wrong}"):
+            sample(make_model(), draw_prompt(), max_new_tokens=1, **{name: wrong})
 
 
 def test_beside_padding_a_model_is_cached_only_if_asked():
