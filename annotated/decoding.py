@@ -36,7 +36,7 @@ def greedy_decode(
 
     Args:
         model: writes in evaluation mode, without gradients.
-        source: token ids, ``(b, s)``, padded with the model's pad.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
         start: the id that training began every target with.
         end: the id that ends a sequence; without it, none ends early.
         max_new_tokens: most symbols to write, ``end`` included, ``start`` not.
@@ -51,7 +51,7 @@ def greedy_decode(
     )
     require.count(most=config.max_len, max_new_tokens=max_new_tokens)
     with evaluating(model):
-        memory, memory_mask = model.encode(source)
+        memory, memory_mask = model.encode(padding_last(source, config.pad))
         written = torch.full_like(source[:, :1], start)
         ended = torch.zeros_like(written, dtype=torch.bool)  # (b, 1)
         for _ in range(max_new_tokens):
@@ -80,6 +80,8 @@ def tempered(
         logits: ``(…, v)``.
         temperature: above 0.
     """
+    instead = f"got {temperature}; top_k=1 takes the likeliest symbol"
+    require.that(temperature != 0, f"temperature must be above 0, {instead}")
     require.positive(temperature=temperature)
     # the largest stays at 0, so that nothing overflows, and nor is 0 divided by 0
     below = logits - logits.amax(dim=-1, keepdim=True)

@@ -380,7 +380,11 @@ def test_what_is_written_has_the_dtype_of_the_prompt(dtype):
         ({"max_new_tokens": 9}, "prompt_and_new_tokens must be at most max_len, got "),
         ({"prompt": draw_prompt(0)}, "one must be at most prompt_length, got one=1 an"),
         ({"max_new_tokens": 0}, "max_new_tokens must be an integer ≥ 1, got 0"),
-        ({"temperature": 0}, "temperature must be a number above 0 and finite, got 0"),
+        ({"temperature": 0}, "temperature must be above 0, got 0; top_k=1 takes"),
+        (
+            {"temperature": -1},
+            "temperature must be a number above 0 and fin",
+        ),
         ({"top_k": 12}, "k must be an integer from 1 to 11, got 12"),
         ({"top_p": -0.5}, "p must be a number above 0 and finite, got -0.5"),
         ({"top_p": 1.1}, "p must be at most one, got p=1.1 and one=1"),

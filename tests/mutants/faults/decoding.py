@@ -16,10 +16,13 @@ FAULTS = {
         ("return written[:, 1:]", "return written", "start returned"),
         (", memory, memory_mask)", ", memory)", "padding of the source seen"),
         (".to(source)", "", "dtype of what is written"),
+        ("padding_last(source, config.pad)", "source", "padding in front counts"),
         ("with evaluating(model):", "if True:", "with dropout and gradients"),
         ("most=config.max_len,", "most=config.max_len - 1,", "last position refused"),
     ],
     "tempered": [
+        ('require.that(temperature != 0, f"temperature must be above 0, {instead}")',
+         "pass", "temperature 0 refused without a way out"),
         ("(below / max(", "(below * max(", "upside down"),
         ("(below / max(temperature, torch.finfo(torch.float32).tiny))", "below",
          "temperature ignored"),
