@@ -152,7 +152,12 @@ def next_token_loss(
     """Return the mean cross-entropy of every next token, in nats per token.
 
     ``model`` reads the tokens of a ``batch``, ``(b, t)``, and gives logits
-    ``(b, t, v)`` of its targets: the same tokens one step later.
+    ``(b, t, v)`` of its targets: the same tokens one step later, or −100 where none is
+    asked for.
     """
     tokens, targets = batch
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+
+
+# for `fit` and `evaluate`: how many tokens the mean is taken over
+next_token_loss.batch_weight = lambda batch: (batch[1] != -100).sum().item()

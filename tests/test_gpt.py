@@ -12,6 +12,7 @@ from annotated.masks import (
     padding_mask,
 )
 from annotated.positions import RotaryMultiHeadAttention
+from annotated.training import evaluate
 from annotated.transformer import EncoderLayer
 
 # b 3, t 5, d 8 in 2 heads, 13 tokens, a context of 7
@@ -45,6 +46,17 @@ def test_its_block_is_the_encoder_layer_of_chapter_06_under_a_causal_mask():
         x = layer(x, causal_mask(T))
     wanted = model.blocks.norm(x) @ model.embedding.weight.T
     assert torch.allclose(model(tokens), wanted, atol=1e-12)
+
+
+def test_the_loss_counts_the_targets_that_are_asked_for():
+    model, tokens = make_model(), draw_tokens()
+    short = tokens.clone()
+    short[:2, 1:], short[2] = -100, -100  # padding is no target
+    both = torch.cat([tokens, tokens]), torch.cat([tokens, short])
+    parts = [(tokens, tokens), (tokens, short)]
+    assert [next_token_loss.batch_weight(part) for part in parts] == [B * T, 2]
+    whole = next_token_loss(model, both).item()
+    assert evaluate(model, next_token_loss, parts) == pytest.approx(whole)
 
 
 def test_no_position_sees_what_comes_later_and_each_sees_all_before():
@@ -84,7 +96,7 @@ def test_documents_packed_in_a_row_are_read_as_if_alone(positions):
     texts = [[3, 7, 1], [4, 4], [6]]
     documents = torch.tensor([[0, 0, 0, 1, 1, 2]])
     mask = document_mask(documents)
-    logits = model(torch.tensor([sum(texts, [])]), mask, count_positions(mask))
+    logits = model(torch.tensor([[3, 7, 1, 4, 4, 6]]), mask, count_positions(mask))
     for i, text in enumerate(texts):
         alone = model(torch.tensor([text]))[0]
         torch.testing.assert_close(logits[documents == i], alone)
