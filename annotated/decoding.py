@@ -211,8 +211,10 @@ class KeyValueCache:
         if self.kept[i] is not None:
             past_k, past_v = self.kept[i]
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
-        self.kept[i] = k, v  # (b, kv_heads, s, k) each, s positions so far
-        return attention.attend(q, k, v, mask)
+        # (b, kv_heads, s, k) each, s positions so far: of a window, the last ones
+        s, window = k.shape[2], getattr(attention, "window", k.shape[2])
+        self.kept[i] = k[:, :, -window:], v[:, :, -window:]
+        return attention.attend(q, k, v, None if mask is None else mask[..., -s:])
 
 
 @require.shapes

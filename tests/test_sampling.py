@@ -19,6 +19,7 @@ from annotated.gpt import GPT, GPTConfig
 from annotated.positions import RotaryMultiHeadAttention
 from annotated.recipes.text_models import PastAverage
 from annotated.transformer_xl import RelativeMultiHeadAttention
+from annotated.variants import SlidingWindowAttention, cache_numbers
 
 # b 3, prompts of 4, a context of 12, 11 tokens
 B, S, V, CONTEXT = 3, 4, 11, 12
@@ -396,6 +397,20 @@ def test_an_honest_mistake_is_named(given, message, cache):
     given = {"prompt": draw_prompt(), "max_new_tokens": 2, "cache": cache} | given
     with pytest.raises(ValueError, match=message):
         sample(make_model(), **given)
+
+
+def test_a_windowed_cache_keeps_its_window_alone():
+    window = partial(SlidingWindowAttention, 8, 2, window=3, causal=True)
+    model, prompt = make_model(window), draw_prompt(10)
+    cache, parts = KeyValueCache(model), prompt.split([1, 4, 1, 2, 2], dim=1)
+    logits = torch.cat([cache.read(part) for part in parts], dim=1)
+    torch.testing.assert_close(logits, model(prompt))
+    kept = sum(one.numel() for pair in cache.kept for one in pair)
+    assert kept == B * cache_numbers(model.config, 10, window=3)
+    padded = torch.tensor([[5, 5, 5, 5, 1, 2], [1, 2, 3, 4, 6, 7]])
+    given = {"max_new_tokens": 4, "pad": 5, "top_k": 1}
+    written = sample(model, padded, cache=True, **given)
+    assert torch.equal(written, sample(model, padded, cache=False, **given))
 
 
 def test_a_cache_says_what_does_not_fit():
