@@ -67,7 +67,7 @@ FAULTS = {
          "random numbers of a model for use"),
     ],
     "_kinds": [
-        ('    kinds["model"] = _fields(getattr(parts["model"], "config", None))\n', "",
+        ('    kinds["model"] = _fields(_config(parts["model"]))\n', "",
          "another config"),
         ('{"loss": None} | kinds', "kinds", "like a file from before"),
     ],
