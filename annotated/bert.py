@@ -107,20 +107,24 @@ class Bert(nn.Module):
     ) -> Float[Tensor, "b t d"]:
         """Return what the encoder makes of each token.
 
+        Positions count from the first column, as in BERT's libraries, and what speaks
+        for a sequence is its first state (:meth:`pool`). So padding stands behind.
+
         Args:
-            tokens: ids, padded with ``pad``.
+            tokens: ids, padded with ``pad`` behind.
             segments: the number of each token's sentence, from 0; all 0 if not given.
             mask: broadcastable to ``(b, h, t, t)``; True = may attend. All but padding
                 if not given.
 
         Raises:
             ValueError: if ``tokens`` are longer than ``max_len``, or an id is outside
-                its vocabulary (looked at on the CPU alone).
+                its vocabulary, or padding stands in front (looked at on the CPU alone).
         """
         c = self.config
         segments = torch.zeros_like(tokens) if segments is None else segments
         require.ids(c.vocab_size, tokens=tokens)
         require.ids(c.segments, segments=segments)
+        require.padding_behind(c.pad, tokens=tokens)
         x = self.positions(self.embedding(tokens) + self.segments(segments))
         mask = padding_mask(tokens, c.pad) if mask is None else mask
         return self.encoder(self.widen(self.dropout(self.norm(x))), mask)

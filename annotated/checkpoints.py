@@ -48,6 +48,7 @@ def save_checkpoint(
     Args:
         path: where to save; the folder must exist, with room for three such files.
         model: its parameters and buffers are saved, and the fields of its ``config``.
+            If it's compiled or parallel, under the names of the model inside.
         optimizer: its state is saved.
         schedule: its state is saved.
         scaler: its state is saved.
@@ -56,6 +57,7 @@ def save_checkpoint(
     """
     parts = _present(model, optimizer, schedule, scaler, loss)
     content = {name: part.state_dict() for name, part in parts.items()}
+    content["model"] = {_inner(n): value for n, value in content["model"].items()}
     content |= {"kinds": _kinds(parts), "history": list(history)}
     content |= {"random": _random_state()}
     path = Path(path)
@@ -87,7 +89,8 @@ def load_checkpoint(
 
     Args:
         path: what :func:`save_checkpoint` wrote.
-        model: gets the parameters and buffers, on its own device.
+        model: gets the parameters and buffers, on its own device; compiled, parallel or
+            plain, whichever was saved.
         optimizer: gets its state, and then the random states are restored too; leave
             it out to load a model for use.
         schedule: gets its state.
@@ -112,7 +115,7 @@ def load_checkpoint(
                 raise ValueError(f"its {changed} fails the checksum")
         content = torch.load(path, map_location="cpu", weights_only=True)
         history, saved = content["history"], content["kinds"]
-        config = getattr(model, "config", None)
+        config = _config(model)
         saved["model"], wanted = _differing(saved["model"], config)
     except FileNotFoundError:
         raise
@@ -133,6 +136,9 @@ def load_checkpoint(
     used = history[-1]["batches"] if history else 0
     if skip and sum(1 for _ in islice(skip, used)) < used:
         raise ValueError(f"batches end before step {len(history)} of {path}")
+    own = {_inner(name): name for name in model.state_dict()}
+    state = content["model"].items()  # older files have the names of what was saved
+    content["model"] = {own.get(_inner(n), n): value for n, value in state}
     for name, part in parts.items():
         part.load_state_dict(content[name])
     if optimizer is not None:
@@ -192,8 +198,17 @@ def _kinds(parts: dict[str, Any]) -> dict[str, Any]:
     """Describe each part, so that no state is loaded into something else."""
     kinds = {name: type(part).__name__ for name, part in parts.items()}
     # of a model the config: its shapes don't show the number of heads
-    kinds["model"] = _fields(getattr(parts["model"], "config", None))
+    kinds["model"] = _fields(_config(parts["model"]))
     return {"loss": None} | kinds
+
+
+def _inner(name: str) -> str:
+    """Return a parameter's ``name`` in the model that's compiled or parallel."""
+    return name.replace("_orig_mod.", "").removeprefix("module.")
+
+
+def _config(model: nn.Module) -> Any:
+    return getattr(getattr(model, "module", model), "config", None)
 
 
 def _fields(config: Any) -> dict[str, Any] | str:

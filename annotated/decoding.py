@@ -4,13 +4,18 @@ Letters: b batch, s source length, t length of what is written, v vocabulary, d 
 width (``book/notation.md``).
 """
 
+from functools import partial
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
 from annotated import require
 from annotated.attention import MultiHeadAttention
 from annotated.gpt import GPT
+from annotated.masks import count_positions
+from annotated.search import padding_last
 from annotated.training import evaluating
 from annotated.transformer import Transformer
 
@@ -31,7 +36,7 @@ def greedy_decode(
 
     Args:
         model: writes in evaluation mode, without gradients.
-        source: token ids, ``(b, s)``, padded with the model's pad.
+        source: token ids, ``(b, s)``, padded anywhere with the model's pad.
         start: the id that training began every target with.
         end: the id that ends a sequence; without it, none ends early.
         max_new_tokens: most symbols to write, ``end`` included, ``start`` not.
@@ -46,7 +51,7 @@ def greedy_decode(
     )
     require.count(most=config.max_len, max_new_tokens=max_new_tokens)
     with evaluating(model):
-        memory, memory_mask = model.encode(source)
+        memory, memory_mask = model.encode(padding_last(source, config.pad))
         written = torch.full_like(source[:, :1], start)
         ended = torch.zeros_like(written, dtype=torch.bool)  # (b, 1)
         for _ in range(max_new_tokens):
@@ -75,6 +80,8 @@ def tempered(
         logits: ``(…, v)``.
         temperature: above 0.
     """
+    instead = f"got {temperature}; top_k=1 takes the likeliest symbol"
+    require.that(temperature != 0, f"temperature must be above 0, {instead}")
     require.positive(temperature=temperature)
     # the largest stays at 0, so that nothing overflows, and nor is 0 divided by 0
     below = logits - logits.amax(dim=-1, keepdim=True)
@@ -156,11 +163,19 @@ class KeyValueCache:
         self.length = 0  #: number of positions that are kept
 
     @require.shapes
-    def read(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+    def read(
+        self,
+        tokens: Int[Tensor, "b t"],
+        mask: Bool[Tensor, "b 1 _ s"] | None = None,
+        positions: Int[Tensor, "b t"] | None = None,
+    ) -> Float[Tensor, "b t v"]:
         """Return the logits at new positions, as the whole sequence would give them.
 
         Args:
             tokens: ids of the new positions, those after all that was read before.
+            mask: as for :meth:`GPT.forward <annotated.gpt.GPT.forward>`, from the new
+                positions to all s so far.
+            positions: of the new ones, likewise.
 
         Raises:
             ValueError: if they reach beyond ``max_len``, their batch is of another size
@@ -169,16 +184,20 @@ class KeyValueCache:
         require.that(not self.model.training, "model must be in evaluation mode")
         if self.length:
             require.choice({self.kept[0][0].shape[0]}, sequences=tokens.shape[0])
-        x = self.model.embed(tokens, start=self.length)
+        x = self.model.embed(tokens, self.length, positions)
         for i, layer in enumerate(self.model.blocks.layers):
             attend, map_each = layer.residuals
-            x = attend(x, lambda x, i=i, one=layer.attention: self.attend(i, one, x))
+            x = attend(x, partial(self.attend, i, layer.attention, mask=mask))
             x = map_each(x, layer.feed_forward)
         self.length += tokens.shape[1]
         return self.model.output(self.model.blocks.norm(x))
 
     def attend(
-        self, i: int, attention: MultiHeadAttention, x: Float[Tensor, "b t d"]
+        self,
+        i: int,
+        attention: MultiHeadAttention,
+        x: Float[Tensor, "b t d"],
+        mask: Bool[Tensor, "b 1 _ s"] | None = None,
     ) -> Float[Tensor, "b t d"]:
         """Return what new positions make of all so far, and keep their keys and values.
 
@@ -186,13 +205,16 @@ class KeyValueCache:
             i: the layer.
             attention: of that layer.
             x: what it reads at the new positions.
+            mask: as for :meth:`read`.
         """
         q, k, v = attention.project(x, start=self.length)  # new positions alone
         if self.kept[i] is not None:
             past_k, past_v = self.kept[i]
             k, v = torch.cat([past_k, k], dim=2), torch.cat([past_v, v], dim=2)
-        self.kept[i] = k, v  # (b, kv_heads, s, k) each, s positions so far
-        return attention.attend(q, k, v)
+        # (b, kv_heads, s, k) each, s positions so far: of a window, the last ones
+        s, window = k.shape[2], getattr(attention, "window", k.shape[2])
+        self.kept[i] = k[:, :, -window:], v[:, :, -window:]
+        return attention.attend(q, k, v, None if mask is None else mask[..., -s:])
 
 
 @require.shapes
@@ -207,6 +229,7 @@ def sample(
     generator: torch.Generator | None = None,
     cache: bool = True,
     slide: bool = False,
+    end: int | None = None,
     pad: int | None = None,
 ) -> Int[Tensor, "b t"]:
     """Write on after a prompt, drawing each symbol from the model's distribution.
@@ -218,7 +241,7 @@ def sample(
         model: writes in evaluation mode, without gradients.
         prompt: ids, at least one for each sequence. A GPT has no padding: every id is
             a token that it reads, unless ``pad`` is given.
-        max_new_tokens: number of symbols to write.
+        max_new_tokens: number of symbols to write, ``end`` included.
         temperature: as for :func:`tempered`.
         top_k: as for :func:`keep_top_k`; all by default.
         top_p: as for :func:`keep_top_p`; all by default.
@@ -229,11 +252,15 @@ def sample(
         slide: go on beyond the model's context by reading its last ``max_len`` symbols
             only. Every symbol moves to another position at each step, so that nothing
             of the past can be kept.
-        pad: the id that fills up prompts of several lengths, wherever it stands. Each
-            prompt is then read without it, and written on by itself.
+        end: the id that ends a sequence; without it, none ends early.
+        pad: the id that fills up prompts of several lengths, wherever it stands. It is
+            moved to the front, where it's hidden and has no position: each prompt is
+            written on as if alone.
 
     Returns:
-        Ids ``(b, t)`` with t = ``max_new_tokens``, without the prompt.
+        Ids ``(b, t)``, without the prompt. t is ``max_new_tokens``, or less if all
+        sequences ended before; ``pad`` stands behind ``end``, or ``end`` again if there
+        is no ``pad``.
 
     Raises:
         ValueError: if prompt and new symbols do not fit into the context and ``slide``
@@ -241,28 +268,40 @@ def sample(
     """
     require.count(max_new_tokens=max_new_tokens)
     require.at_most(one=1, prompt_length=prompt.shape[1])
-    if pad is not None and (prompt == pad).any():
-        options = {"max_new_tokens": max_new_tokens, "temperature": temperature}
-        options |= {"top_k": top_k, "top_p": top_p, "generator": generator}
-        options |= {"cache": cache, "slide": slide}
-        rows = [sample(model, row[None, row != pad], **options) for row in prompt]
-        return torch.cat(rows)
-    context, written = model.config.max_len, prompt
+    given = {name: i for name, i in {"end": end, "pad": pad}.items() if i is not None}
+    require.count(0, model.config.vocab_size - 1, **given)
+    padded = pad is not None and bool((prompt == pad).any())
+    if padded:
+        prompt = padding_last(prompt.flip(1), pad).flip(1)  # they end in one column
+        prompt = prompt[:, (prompt != pad).any(dim=0)]
+        real = prompt != pad  # (b, s)
+    context, written, hints = model.config.max_len, prompt, {}
+    ended = torch.zeros_like(prompt[:, :1], dtype=torch.bool)  # (b, 1)
     past = KeyValueCache(model) if cache else None
     if not slide:
         needed = prompt.shape[1] + max_new_tokens
         require.at_most(prompt_and_new_tokens=needed, max_len=context)
     with evaluating(model):
         for _ in range(max_new_tokens):
-            if cache and written.shape[1] <= context:
-                logits = past.read(written[:, past.length :])
-            else:
-                logits = model(written[:, -context:])
+            cached = cache and written.shape[1] <= context
+            first = past.length if cached else -context  # of the columns to read
+            if padded:
+                mask = real[:, None, None, -context:]
+                hints = {"mask": mask, "positions": count_positions(mask)[:, first:]}
+            read = past.read if cached else model
+            logits = read(written[:, first:], **hints)
             chances = tempered(logits[:, -1].cpu(), temperature)  # (b, v)
             if top_k is not None:
                 chances = keep_top_k(chances, top_k)
             if top_p is not None:
                 chances = keep_top_p(chances, top_p)
-            symbol = torch.multinomial(chances, 1, generator=generator)
-            written = torch.cat([written, symbol.to(written)], dim=1)
+            symbol = torch.multinomial(chances, 1, generator=generator).to(written)
+            if end is not None:
+                symbol = symbol.masked_fill(ended, end if pad is None else pad)
+                ended = ended | (symbol == end)
+            written = torch.cat([written, symbol], dim=1)
+            if padded:
+                real = F.pad(real, (0, 1), value=True)
+            if end is not None and ended.all():
+                break
     return written[:, prompt.shape[1] :]

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import ClassVar
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -95,13 +95,17 @@ class GPT(nn.Module):
 
     @require.shapes
     def embed(
-        self, tokens: Int[Tensor, "b t"], start: int = 0
+        self,
+        tokens: Int[Tensor, "b t"],
+        start: int = 0,
+        positions: Int[Tensor, "b t"] | None = None,
     ) -> Float[Tensor, "b t d"]:
         """Return what enters the first block: embeddings and positions.
 
         Args:
             tokens: ids.
             start: position of the first of them.
+            positions: as for :meth:`forward`.
 
         Raises:
             ValueError: if a position lies at ``max_len`` or beyond, or an id is outside
@@ -110,19 +114,36 @@ class GPT(nn.Module):
         require.ids(self.config.vocab_size, tokens=tokens)
         length, x = start + tokens.shape[1], self.embedding(tokens)
         require.at_most(length=length, max_len=self.config.max_len)
-        return self.dropout(x if self.positions is None else self.positions(x, start))
+        if self.positions is not None:
+            x = self.positions(x, start, positions)
+        return self.dropout(x)
 
     @require.shapes
-    def forward(self, tokens: Int[Tensor, "b t"]) -> Float[Tensor, "b t v"]:
+    def forward(
+        self,
+        tokens: Int[Tensor, "b t"],
+        mask: Bool[Tensor, "..."] | None = None,
+        positions: Int[Tensor, "b t"] | None = None,
+    ) -> Float[Tensor, "b t v"]:
         """Return the logits of the token that comes next, at each position.
+
+        Texts of several lengths are padded on either side, with the
+        :func:`~annotated.masks.padding_mask`; several in a row have a
+        :func:`~annotated.masks.document_mask`. With that mask and its
+        :func:`~annotated.masks.count_positions`, each text is read as if alone.
 
         Args:
             tokens: ids, at most ``max_len`` in a row.
+            mask: broadcastable to ``(b, h, t, t)``; True = may attend. Later tokens
+                are hidden besides.
+            positions: the position of each token in its text; 0 to t − 1 if not given.
+                Rotary attention needs none: it reads distances, and these are the same
+                wherever a text begins.
 
         Raises:
             ValueError: as :meth:`embed` does.
         """
-        return self.output(self.blocks(self.embed(tokens)))
+        return self.output(self.blocks(self.embed(tokens, 0, positions), mask))
 
 
 def next_token_loss(
@@ -131,7 +152,12 @@ def next_token_loss(
     """Return the mean cross-entropy of every next token, in nats per token.
 
     ``model`` reads the tokens of a ``batch``, ``(b, t)``, and gives logits
-    ``(b, t, v)`` of its targets: the same tokens one step later.
+    ``(b, t, v)`` of its targets: the same tokens one step later, or −100 where none is
+    asked for.
     """
     tokens, targets = batch
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+
+
+# for `fit` and `evaluate`: how many tokens the mean is taken over
+next_token_loss.batch_weight = lambda batch: (batch[1] != -100).sum().item()

@@ -76,3 +76,35 @@ def causal_mask(
     require.at_most(queries=queries, keys=keys)
     square = torch.ones(queries, keys, dtype=torch.bool, device=device)
     return square.tril(keys - queries)[None, None]
+
+
+@require.shapes
+def document_mask(documents: Int[Tensor, "b t"]) -> Bool[Tensor, "b 1 t t"]:
+    """True between tokens of one document, where several are packed in a row.
+
+    Padding is a document of its own.
+
+    Args:
+        documents: the number of each token's document; any numbers, one for each.
+
+    Returns:
+        Boolean mask ``(b, 1, t, t)``, on the device of ``documents``.
+    """
+    return (documents[:, :, None] == documents[:, None, :])[:, None]
+
+
+@require.shapes
+def count_positions(mask: Bool[Tensor, "b 1 _ s"]) -> Int[Tensor, "b s"]:
+    """Count the tokens before each one that it may see: its position in its own text.
+
+    Of a :func:`padding_mask` these are the positions without the padding, of a
+    :func:`document_mask` they start again at 0 with each document.
+
+    Args:
+        mask: boolean, of every query ``(b, 1, s, s)``, or the same for all of them.
+
+    Returns:
+        Positions from 0 on, ``(b, s)``; of padding, any.
+    """
+    seen = mask & causal_mask(mask.shape[-1], device=mask.device)  # (b, 1, s, s)
+    return (seen[:, 0].sum(dim=-1) - 1).clamp(min=0)

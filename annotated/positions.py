@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from annotated import require
@@ -92,13 +92,17 @@ class PositionalEncoding(nn.Module):
 
     @require.shapes(d="d_model")
     def forward(
-        self, x: Float[Tensor, "b t d"], start: int = 0
+        self,
+        x: Float[Tensor, "b t d"],
+        start: int = 0,
+        positions: Int[Tensor, "b t"] | None = None,
     ) -> Float[Tensor, "b t d"]:
         """Add the encoding of the positions ``start`` to ``start + t − 1``.
 
         Args:
             x: ``(b, t, d)``.
             start: position of the first vector.
+            positions: those of all vectors, where they aren't in a row.
 
         Returns:
             ``(b, t, d)``, in the dtype of ``x``.
@@ -106,7 +110,7 @@ class PositionalEncoding(nn.Module):
         Raises:
             ValueError: if a position lies outside the table.
         """
-        return self.dropout(x + _rows(self.table, x, start))
+        return self.dropout(x + _rows(self.table, x, start, positions))
 
 
 class LearnedPositionalEmbedding(nn.Module):
@@ -129,13 +133,17 @@ class LearnedPositionalEmbedding(nn.Module):
 
     @require.shapes(d="d_model")
     def forward(
-        self, x: Float[Tensor, "b t d"], start: int = 0
+        self,
+        x: Float[Tensor, "b t d"],
+        start: int = 0,
+        positions: Int[Tensor, "b t"] | None = None,
     ) -> Float[Tensor, "b t d"]:
         """Add the vectors of the positions ``start`` to ``start + t − 1``.
 
         Args:
             x: ``(b, t, d)``.
             start: position of the first vector.
+            positions: those of all vectors, where they aren't in a row.
 
         Returns:
             ``(b, t, d)``, in the dtype of ``x``.
@@ -143,7 +151,7 @@ class LearnedPositionalEmbedding(nn.Module):
         Raises:
             ValueError: if a position lies at ``max_len`` or beyond.
         """
-        return x + _rows(self.table, x, start)
+        return x + _rows(self.table, x, start, positions)
 
 
 @require.shapes
@@ -259,7 +267,10 @@ class RotaryMultiHeadAttention(MultiHeadAttention):
         return turn_pairs(x, self.table[start:end])
 
 
-def _rows(table: Tensor, x: Tensor, start: int) -> Tensor:
+def _rows(table: Tensor, x: Tensor, start: int, positions: Tensor | None) -> Tensor:
+    if positions is not None:
+        require.within(0, len(table) - 1, positions=positions)
+        return table[positions].to(x.dtype)  # (b, t, d)
     end = start + x.shape[1]
     require.at_most(length=end, max_len=len(table))
     return table[start:end].to(x.dtype)

@@ -31,6 +31,10 @@ class SegmentLoss:
         losses, self.memories = model.loss(*batch, memories)
         return losses.mean()
 
+    def batch_weight(self, batch: tuple[Tensor, Tensor]) -> int:
+        """Return the number of targets in a ``batch``, of which the loss is a mean."""
+        return batch[1].numel()
+
     def state_dict(self) -> dict[str, Tensor | None]:
         """Return the memories, ``(layers, b, m, d)``; None before the first batch."""
         return {"memories": self.memories}

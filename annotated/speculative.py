@@ -149,10 +149,12 @@ def rewind(cache: KeyValueCache, length: int) -> None:
     at them, and stay.
 
     Raises:
-        ValueError: if ``length`` is below 0.
+        ValueError: if ``length`` is below 0, or a window has let go what is needed.
     """
     require.count(0, length=length)
     if length < cache.length:
+        whole = all(k.shape[2] == cache.length for k, _ in cache.kept)
+        require.that(whole, "cache must hold all positions, but keeps a window's alone")
         cache.kept = [(k[:, :, :length], v[:, :, :length]) for k, v in cache.kept]
         cache.length = length
 

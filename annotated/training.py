@@ -162,7 +162,7 @@ def evaluate(
     loss: Loss,
     batches: Iterable[Any],
     *,
-    weight: Weight = lambda batch: 1.0,
+    weight: Weight | None = None,
 ) -> float:
     """Return the mean loss over batches: in evaluation mode, without gradients.
 
@@ -175,6 +175,7 @@ def evaluate(
     Raises:
         ValueError: if there is no batch, or none that counts.
     """
+    weight = weight or getattr(loss, "batch_weight", lambda batch: 1.0)
     device, total, counted = device_of(model), 0.0, 0.0
     with evaluating(model):
         for batch in batches:
@@ -195,7 +196,7 @@ def fit(
     clip: float = math.inf,
     on_step: Callable[[int], None] | None = None,
     accumulate: int = 1,
-    weight: Weight = lambda batch: 1.0,
+    weight: Weight | None = None,
     precision: torch.dtype | None = None,
     checkpoint: str | os.PathLike | None = None,
     save_every: int | None = None,
@@ -206,7 +207,8 @@ def fit(
         model: what to train; batches are moved to its device. In evaluation mode it is
             set to training; otherwise its parts keep their modes (some may be frozen).
         loss: ``loss(model, batch)`` gives the scalar to lower, a mean over the batch.
-            If it has a ``state_dict``, checkpoints hold that too.
+            ``loss.batch_weight(batch)``, if there is one, says over how many tokens. If
+            it has a ``state_dict``, checkpoints hold that too.
         batches: tensors, or tuples, lists and dictionaries of them. To resume, pass the
             same ones again: if they're random, from a generator of their own.
         optimizer: updates the parameters that it holds.
@@ -216,7 +218,8 @@ def fit(
         accumulate: batches per step; the last group may hold fewer.
         weight: what a batch counts in its group, for example its number of real
             tokens: the step is then that of one large batch. A batch that counts 0,
-            such as one of nothing but padding, is left out. By default all count 1.
+            such as one of nothing but padding, is left out. By default it's the loss's
+            own ``batch_weight``, or all count 1.
         precision: ``torch.bfloat16`` or ``torch.float16`` for mixed precision. The
             latter scales the loss up, and leaves out a step whose gradient overflows.
         checkpoint: file to save to at the end. If it exists, training resumes from it,
@@ -234,6 +237,7 @@ def fit(
         ValueError: if there is no batch, none that counts in a step, the optimiser
             holds no parameter that the loss uses, or the checkpoint is of another run.
     """
+    weight = weight or getattr(loss, "batch_weight", lambda batch: 1.0)
     require.count(accumulate=accumulate)
     require.choice((None, torch.bfloat16, torch.float16), precision=precision)
     device, half = device_of(model), precision == torch.float16

@@ -74,6 +74,14 @@ def test_padding_is_not_seen(pad):
     assert_close(model(longer)[:, :T], model(tokens))
 
 
+def test_padding_in_front_is_refused():
+    model = make_model(pad=3)
+    rows = torch.tensor([[3, 5, 6], [3, 3, 3], [4, 3, 5], [3, 3, 1], [7, 8, 3]])
+    with pytest.raises(ValueError, match=r"padding first in rows \[0, 3\]"):
+        model(rows)
+    model(rows[[1, 2, 4]])  # nothing but padding, or padding in between, is no shift
+
+
 def test_a_mask_may_be_given():
     model, tokens = make_model(), draw()
     mask = length_mask(torch.tensor([3, 3]), T)

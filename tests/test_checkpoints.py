@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -615,6 +616,45 @@ def test_a_config_that_is_not_a_dataclass_is_compared_as_a_whole(
 
 
 # ---- the state of a loss -----------------------------------------------------
+
+
+WRAPPED = {
+    "plain": lambda model: model,
+    "compiled": lambda model: torch.compile(model, backend="eager"),
+    "parallel": nn.DataParallel,
+    "compiled, then parallel": lambda model: nn.DataParallel(torch.compile(model)),
+    "parallel, then compiled": lambda model: torch.compile(nn.DataParallel(model)),
+}
+
+
+def wrapped(kind: str, seed: int) -> tuple[nn.Module, nn.Module]:
+    """A model with a config, and what is saved or loaded of it."""
+    torch.manual_seed(seed)
+    model = make_model()
+    model.config = Config(4)
+    return model, WRAPPED[kind](model)
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+@pytest.mark.parametrize("back", [False, True])
+def test_compiled_and_parallel_models_load_into_plain_ones_and_back(
+    kind, back, tmp_path
+):
+    save, load = ("plain", kind) if back else (kind, "plain")
+    (one, saved), (other, loaded) = wrapped(save, 1), wrapped(load, 2)
+    path, sgd = tmp_path / "model.pt", partial(torch.optim.SGD, lr=1.0)
+    save_checkpoint(path, saved, sgd(saved.parameters()))
+    load_checkpoint(path, loaded, sgd(loaded.parameters()))
+    assert all(map(torch.equal, other.parameters(), one.parameters()))
+
+
+def test_an_older_file_has_the_names_of_a_compiled_model(tmp_path):
+    (one, saved), (other, _) = wrapped("compiled", 1), wrapped("plain", 2)
+    path, optimizer = tmp_path / "model.pt", torch.optim.Adam(one.parameters())
+    save_checkpoint(path, one, optimizer)
+    torch.save(torch.load(path) | {"model": saved.state_dict()}, path)
+    load_checkpoint(path, other)
+    assert all(map(torch.equal, other.parameters(), one.parameters()))
 
 
 @pytest.mark.parametrize("until", [1, 4, 7])

@@ -163,6 +163,16 @@ def test_greedy_writes_the_same_tokens_with_and_without_a_cache(seed, reader):
     assert len(several) > 2, "the test sees little"
 
 
+@pytest.mark.parametrize("decode", [greedy_decode, cached_greedy_decode])
+def test_greedy_writes_for_padding_in_front_what_it_writes_for_padding_behind(decode):
+    model, (source, _) = make_model(), draw()
+    front = source.flip(1)  # padding is in row 1 alone
+    behind = padding_last(front)
+    assert not torch.equal(front, behind)
+    given = {"start": 1, "max_new_tokens": T}
+    assert torch.equal(decode(model, front, **given), decode(model, behind, **given))
+
+
 def test_greedy_uses_the_cache_unless_told_otherwise():
     model, (source, _) = make_model(), draw()
     sizes = []

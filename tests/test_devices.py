@@ -37,7 +37,13 @@ from annotated.data.text import all_windows, ngram_bits, random_windows
 from annotated.decoding import greedy_decode, sample
 from annotated.devices import to_device
 from annotated.gpt import GPT, GPTConfig, next_token_loss
-from annotated.masks import causal_mask, length_mask, padding_mask
+from annotated.masks import (
+    causal_mask,
+    count_positions,
+    document_mask,
+    length_mask,
+    padding_mask,
+)
 from annotated.positions import (
     LearnedPositionalEmbedding,
     PositionalEncoding,
@@ -302,6 +308,7 @@ def case_adaptive():
 def case_masks():
     lengths = length_mask(moved(torch.tensor([2, 3])), 3)
     lengths & padding_mask(moved(ids(2, 3))) & causal_mask(3, device=GPU)
+    count_positions(document_mask(moved(ids(2, 3))))
 
 
 def case_positions():
@@ -385,6 +392,9 @@ def case_gpt():
     modern = on_gpu(GPT(config))
     learns(next_token_loss, modern, pair(2, 9))
     sample(modern, moved(ids(2, 3)), max_new_tokens=2)
+    for cached in (True, False):
+        prompt = moved(torch.tensor([[0, 5, 3], [4, 6, 7]]))
+        sample(gpt(), prompt, max_new_tokens=2, pad=0, end=1, cache=cached)
 
 
 def case_bert():

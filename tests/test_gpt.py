@@ -5,8 +5,14 @@ import torch
 
 from annotated.attention import MultiHeadAttention
 from annotated.gpt import GPT, GPTConfig, next_token_loss
-from annotated.masks import causal_mask
+from annotated.masks import (
+    causal_mask,
+    count_positions,
+    document_mask,
+    padding_mask,
+)
 from annotated.positions import RotaryMultiHeadAttention
+from annotated.training import evaluate
 from annotated.transformer import EncoderLayer
 
 # b 3, t 5, d 8 in 2 heads, 13 tokens, a context of 7
@@ -42,6 +48,17 @@ def test_its_block_is_the_encoder_layer_of_chapter_06_under_a_causal_mask():
     assert torch.allclose(model(tokens), wanted, atol=1e-12)
 
 
+def test_the_loss_counts_the_targets_that_are_asked_for():
+    model, tokens = make_model(), draw_tokens()
+    short = tokens.clone()
+    short[:2, 1:], short[2] = -100, -100  # padding is no target
+    both = torch.cat([tokens, tokens]), torch.cat([tokens, short])
+    parts = [(tokens, tokens), (tokens, short)]
+    assert [next_token_loss.batch_weight(part) for part in parts] == [B * T, 2]
+    whole = next_token_loss(model, both).item()
+    assert evaluate(model, next_token_loss, parts) == pytest.approx(whole)
+
+
 def test_no_position_sees_what_comes_later_and_each_sees_all_before():
     model, tokens = make_model(), draw_tokens()
     before = model(tokens)
@@ -57,6 +74,42 @@ def test_a_later_start_takes_later_positions():
     model, tokens = make_model(), draw_tokens()
     wanted = model.embedding.weight[tokens] + model.positions.table[2 : 2 + T]
     assert torch.equal(model.embed(tokens, start=2), wanted)
+
+
+BOTH = pytest.mark.parametrize("positions", ["learned", "rotary"])
+
+
+@BOTH
+def test_texts_padded_on_either_side_are_read_as_if_alone(positions):
+    model, pad = make_model(positions=positions), 5
+    texts = [[3, 7], [1, 2, 3, 4], [9, 9, 8]]
+    rows = [[5, 5, 5, 3, 7], [1, 2, 3, 4, 5], [5, 9, 9, 8, 5]]
+    mask = padding_mask(torch.tensor(rows), pad)
+    logits = model(torch.tensor(rows), mask, count_positions(mask))
+    for row, seen, text in zip(logits, mask[:, 0, 0], texts, strict=True):
+        torch.testing.assert_close(row[seen], model(torch.tensor([text]))[0])
+
+
+@BOTH
+def test_documents_packed_in_a_row_are_read_as_if_alone(positions):
+    model = make_model(positions=positions)
+    texts = [[3, 7, 1], [4, 4], [6]]
+    documents = torch.tensor([[0, 0, 0, 1, 1, 2]])
+    mask = document_mask(documents)
+    logits = model(torch.tensor([[3, 7, 1, 4, 4, 6]]), mask, count_positions(mask))
+    for i, text in enumerate(texts):
+        alone = model(torch.tensor([text]))[0]
+        torch.testing.assert_close(logits[documents == i], alone)
+
+
+def test_positions_may_be_any_of_the_context():
+    model, tokens = make_model(), draw_tokens()
+    places = torch.randint(CONTEXT, tokens.shape)
+    wanted = model.embedding.weight[tokens] + model.positions.table[places]
+    assert torch.equal(model.embed(tokens, positions=places), wanted)
+    for wrong in (-1, CONTEXT):
+        with pytest.raises(ValueError, match=f"positions .*0 to 6, got {wrong}"):
+            model(tokens, positions=places.clone().fill_(wrong))
 
 
 def test_the_output_is_the_embedding():

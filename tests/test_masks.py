@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from annotated.masks import causal_mask, length_mask, padding_mask
+from annotated.masks import (
+    causal_mask,
+    count_positions,
+    document_mask,
+    length_mask,
+    padding_mask,
+)
 
 LENGTHS, SIZE = [2, 0, 7, 3, 1], 7
 # 0 in front, in the middle, behind, nowhere and everywhere; 4 at other places
@@ -116,3 +122,26 @@ def test_what_does_not_fit_is_named(call, message):
     with pytest.raises(ValueError) as caught:
         call()
     assert str(caught.value) == message
+
+
+# ---- several documents in a row --------------------------------------------------
+
+
+def test_tokens_see_those_of_their_own_document_and_positions_start_again():
+    documents = torch.tensor([[4, 4, 4, 7, 7], [0, 1, 1, 2, 2]])
+    mask = document_mask(documents)
+    assert mask.shape == (2, 1, 5, 5), "axes are (b, 1, t, t)"
+    same = [[[i == j for j in row] for i in row] for row in documents.tolist()]
+    assert mask[:, 0].tolist() == same
+    assert count_positions(mask).tolist() == [[0, 1, 2, 0, 1], [0, 0, 1, 0, 1]]
+
+
+def test_positions_count_the_real_tokens_before():
+    tokens = torch.tensor([[0, 0, 4, 5], [4, 5, 6, 0], [0, 4, 0, 5], [0, 0, 0, 0]])
+    places = count_positions(padding_mask(tokens))
+    assert places.tolist() == [[0, 0, 0, 1], [0, 1, 2, 2], [0, 0, 0, 1], [0, 0, 0, 0]]
+
+
+def test_what_tells_documents_apart_stays_on_their_device():
+    mask = document_mask(torch.ones(2, 3, dtype=torch.long, device="meta"))
+    assert count_positions(mask).device == mask.device == torch.device("meta")

@@ -19,6 +19,7 @@ from annotated.gpt import GPT, GPTConfig
 from annotated.positions import RotaryMultiHeadAttention
 from annotated.recipes.text_models import PastAverage
 from annotated.transformer_xl import RelativeMultiHeadAttention
+from annotated.variants import SlidingWindowAttention, cache_numbers
 
 # b 3, prompts of 4, a context of 12, 11 tokens
 B, S, V, CONTEXT = 3, 4, 11, 12
@@ -283,17 +284,39 @@ def test_the_prompt_is_read_and_not_returned():
 def test_prompts_of_several_lengths_are_written_on_as_if_alone(positions, cache):
     model, pad = make_model(positions=positions, heads=4), 5
     prompt = torch.tensor([[5, 5, 3, 7], [1, 2, 3, 4], [5, 9, 9, 5]])
-    options = {"max_new_tokens": 6, "cache": cache, "temperature": 0.7, "top_p": 0.9}
-    for given in (options, options | {"top_k": 1}, options | {"slide": True}):
-        written = sample(model, prompt, pad=pad, generator=seed(3), **given)
-        one = seed(3)
+    for given in ({"max_new_tokens": 8}, {"max_new_tokens": 20, "slide": True}):
+        given |= {"cache": cache, "top_k": 1}
+        written = sample(model, prompt, pad=pad, **given)
         for row, tokens in zip(prompt, written, strict=True):
-            alone = row[row != pad][None]
-            assert torch.equal(
-                tokens[None], sample(model, alone, generator=one, **given)
-            )
-    with pytest.raises(ValueError, match="one must be at most prompt_length"):
-        sample(model, torch.full((2, 3), pad), pad=pad, max_new_tokens=1)
+            alone = sample(model, row[row != pad][None], **given)
+            assert torch.equal(tokens[None], alone)
+    with pytest.raises(ValueError, match=r"real symbol in rows \[1\], got none"):
+        sample(model, torch.tensor([[1, 2], [5, 5]]), pad=pad, max_new_tokens=1)
+
+
+def test_columns_of_padding_alone_take_no_room():
+    model, prompt = make_model(), torch.tensor([[5, 5, 5, 1], [5, 5, 5, 5]])
+    prompt[1, 0] = 2
+    assert sample(model, prompt, pad=5, max_new_tokens=CONTEXT - 1).shape == (2, 11)
+
+
+@pytest.mark.parametrize(("pad", "behind"), [(None, 4), (2, 2)])
+def test_each_row_stops_at_the_end_symbol(pad, behind):
+    chances = torch.tensor([0.5, 0.0, 0.0, 0.0, 0.5])
+    model, prompt = Fixed(chances), torch.zeros(4, 3, dtype=torch.long)
+    given = {"cache": False, "max_new_tokens": 9, "generator": seed(1)}
+    written = sample(model, prompt, end=4, pad=pad, **given).tolist()
+    lengths = [row.index(4) + 1 for row in written]
+    assert len(set(lengths)) > 1 and max(lengths) == len(written[0]) < 9
+    for row, length in zip(written, lengths, strict=True):
+        assert row[:length] == [0] * (length - 1) + [4]
+        assert row[length:] == [behind] * (len(row) - length)
+
+
+def test_end_and_pad_are_ids():
+    for name, wrong in (("end", V), ("pad", -1)):
+        with pytest.raises(ValueError, match=f"{name} must be .*10, got {wrong}"):
+            sample(make_model(), draw_prompt(), max_new_tokens=1, **{name: wrong})
 
 
 def test_beside_padding_a_model_is_cached_only_if_asked():
@@ -358,7 +381,11 @@ def test_what_is_written_has_the_dtype_of_the_prompt(dtype):
         ({"max_new_tokens": 9}, "prompt_and_new_tokens must be at most max_len, got "),
         ({"prompt": draw_prompt(0)}, "one must be at most prompt_length, got one=1 an"),
         ({"max_new_tokens": 0}, "max_new_tokens must be an integer ≥ 1, got 0"),
-        ({"temperature": 0}, "temperature must be a number above 0 and finite, got 0"),
+        ({"temperature": 0}, "temperature must be above 0, got 0; top_k=1 takes"),
+        (
+            {"temperature": -1},
+            "temperature must be a number above 0 and fin",
+        ),
         ({"top_k": 12}, "k must be an integer from 1 to 11, got 12"),
         ({"top_p": -0.5}, "p must be a number above 0 and finite, got -0.5"),
         ({"top_p": 1.1}, "p must be at most one, got p=1.1 and one=1"),
@@ -370,6 +397,20 @@ def test_an_honest_mistake_is_named(given, message, cache):
     given = {"prompt": draw_prompt(), "max_new_tokens": 2, "cache": cache} | given
     with pytest.raises(ValueError, match=message):
         sample(make_model(), **given)
+
+
+def test_a_windowed_cache_keeps_its_window_alone():
+    window = partial(SlidingWindowAttention, 8, 2, window=3, causal=True)
+    model, prompt = make_model(window), draw_prompt(10)
+    cache, parts = KeyValueCache(model), prompt.split([1, 4, 1, 2, 2], dim=1)
+    logits = torch.cat([cache.read(part) for part in parts], dim=1)
+    torch.testing.assert_close(logits, model(prompt))
+    kept = sum(one.numel() for pair in cache.kept for one in pair)
+    assert kept == B * cache_numbers(model.config, 10, window=3)
+    padded = torch.tensor([[5, 5, 5, 5, 1, 2], [1, 2, 3, 4, 6, 7]])
+    given = {"max_new_tokens": 4, "pad": 5, "top_k": 1}
+    written = sample(model, padded, cache=True, **given)
+    assert torch.equal(written, sample(model, padded, cache=False, **given))
 
 
 def test_a_cache_says_what_does_not_fit():

@@ -335,7 +335,7 @@ def test_an_honest_mistake_is_named(given, message):
 def test_a_source_of_padding_only_is_named():
     source = draw_sources()
     source[[0, 2]] = 0
-    message = r"source must hold a real symbol in rows \[0, 2\], got none"
+    message = r"tokens must hold a real symbol in rows \[0, 2\], got none"
     for reader in (DecoderCache, Rereader):
         with pytest.raises(ValueError, match=message):
             beam_search(make_model(0), source, **SETTINGS, reader=reader)

@@ -47,6 +47,7 @@ def test_losses_hand_memories_on_and_a_new_one_begins_anew():
     assert found[1] == second.mean()
     assert SegmentLoss()(xl, batches[1]) != second.mean()
     assert loss.memories.shape == (1, 3, 4, 8)
+    assert [loss.batch_weight(batch) for batch in batches] == [12, 12, 6]
 
 
 def test_fit_and_evaluate_take_it():

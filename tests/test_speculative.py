@@ -1,5 +1,6 @@
 """annotated/speculative.py: what is written has the model's distribution, by χ²."""
 
+from functools import partial
 from itertools import product
 
 import pytest
@@ -17,6 +18,7 @@ from annotated.speculative import (
     speculative_sample,
     speculative_step,
 )
+from annotated.variants import SlidingWindowAttention
 
 P = torch.tensor([0.1, 0.2, 0.3, 0.4])
 Q = torch.tensor([0.4, 0.3, 0.2, 0.1])
@@ -261,6 +263,17 @@ def test_a_cache_forgets():
             rewind(past, -1)
         assert past.length == 5
         torch.testing.assert_close(past.read(other[:, 5:]), model(other)[:, 5:])
+
+
+def test_a_cache_of_a_window_cannot_bring_back_what_it_let_go():
+    d, heads = gpt(0).config.d_model, gpt(0).config.heads
+    near = partial(SlidingWindowAttention, d, heads, window=3, causal=True)
+    past = KeyValueCache(GPT(gpt(0).config, near).eval())
+    past.read(torch.tensor([[1, 2, 0]]))
+    rewind(past, 2)
+    past.read(torch.tensor([[1, 2]]))
+    with pytest.raises(ValueError, match="cache must hold all positions"):
+        rewind(past, 3)
 
 
 @pytest.mark.parametrize(

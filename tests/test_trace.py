@@ -210,7 +210,7 @@ def test_a_mask_that_hides_nothing_is_no_step():
 
 CALLS = {
     "token vectors": "embedding(",
-    "vectors with positions": "x + _rows(self.table, x, start)",
+    "vectors with positions": "x + _rows(self.table, x, start, positions)",
     "norm": "self.norm(",
     "queries": "self.query_map(query)",
     "keys": "self.key_map(key)",

@@ -305,6 +305,19 @@ def test_the_schedule_and_on_step_count_steps_and_not_batches():
     assert seen == [(1, 2), (2, 4), (3, 5)] and model.place.item() == -1.75
 
 
+@pytest.mark.parametrize("given", [None, lambda batch: 1.0])
+def test_a_loss_may_say_itself_what_a_batch_counts(given):
+    def loss(model, batch):
+        return (model.place - batch).mean()
+
+    loss.batch_weight = len
+    batches, model = [torch.ones(3), torch.zeros(1)], Pulled()
+    mean = -0.5 if given else -0.75  # of two batches, or of four numbers
+    assert evaluate(model, loss, batches, weight=given) == mean
+    (record,) = fit(model, loss, batches, sgd(model), accumulate=2, weight=given)
+    assert record["loss"] == mean
+
+
 # ---- devices and precision ---------------------------------------------------
 
 

@@ -283,11 +283,22 @@ def masked_loss(model: Bert, batch: Masked) -> Float[Tensor, ""]:
     """Return the cross-entropy of what a ``model`` guesses, in nats a hidden token.
 
     Args:
-        batch: what is read, the tokens, and which are asked for; ``(b, t)`` each.
+        batch: what is read, the tokens, and which are asked for; ``(b, t)`` each. If
+            none is, the loss is 0.
     """
     read, tokens, asked = batch
-    logits = model.guess_tokens(model(read)[asked])
-    return F.cross_entropy(logits, tokens[asked])
+    return guess_loss(model.guess_tokens(model(read)[asked]), tokens[asked])
+
+
+# for `fit` and `evaluate`: how many tokens the mean is taken over
+masked_loss.batch_weight = lambda batch: batch[2].sum().item()
+
+
+def guess_loss(
+    logits: Float[Tensor, "n v"], answers: Int[Tensor, "n"]
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of ``answers``; of none, 0 and not NaN."""
+    return F.cross_entropy(logits, answers, reduction="sum") / max(1, len(answers))
 
 
 def tile_positions(model: Bert, length: int) -> None:
@@ -612,7 +623,7 @@ def pair_loss(model: Bert, batch: PairBatch) -> Float[Tensor, ""]:
     states = model(read, segments)
     logits = model.guess_tokens(states[asked])
     pairs = F.cross_entropy(model.guess_next(states), labels)
-    return F.cross_entropy(logits, tokens[asked]) + pairs
+    return guess_loss(logits, tokens[asked]) + pairs
 
 
 def pair_accuracy(model: Bert, pairs: Pairs, words: Tokens) -> float:

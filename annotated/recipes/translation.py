@@ -247,6 +247,10 @@ class TranslationLoss:
         """Return the loss of a ``model`` on a ``batch``."""
         return self.smooth(model(batch.source, batch.target), batch.labels)
 
+    def batch_weight(self, batch: Batch) -> int:
+        """Return how many real symbols a ``batch`` has, of which the loss is a mean."""
+        return (batch.labels != self.smooth.pad).sum().item()
+
 
 def train_translation(
     model: Transformer,

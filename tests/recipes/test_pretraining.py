@@ -46,6 +46,7 @@ from annotated.recipes.pretraining import (
     topic_accuracy,
     unigram_loss,
 )
+from annotated.training import evaluate
 
 SMALL = PretrainingRecipe(
     steps=60, rate=1e-2, size=16, short=8, d_model=16, d_ff=32, layers=1, max_len=16
@@ -268,6 +269,31 @@ def test_the_loss_is_that_of_hidden_tokens_alone():
     torch.testing.assert_close(
         masked_loss(model, (read, tokens, asked)), F.cross_entropy(logits, labels)
     )
+
+
+def test_of_nothing_the_loss_is_0_and_teaches_nothing():
+    texts = small_texts()
+    model = make_bert(texts.words, SMALL)
+    read, tokens, asked = next(masked_batches(texts, SMALL))
+    none, segments = torch.zeros_like(asked), torch.zeros_like(tokens)
+    loss = masked_loss(model, (read, tokens, none))
+    loss.backward()
+    assert loss == 0 and all(not p.grad.any() for p in model.encoder.parameters())
+    labels = torch.zeros(len(tokens), dtype=torch.long)
+    pairs = pair_loss(model, (read, tokens, none, segments, labels))
+    states = model(read, segments)
+    assert pairs == F.cross_entropy(model.guess_next(states), labels)
+
+
+def test_the_loss_counts_the_hidden_tokens():
+    texts = small_texts()
+    model = make_bert(texts.words, SMALL).eval()
+    read, tokens, asked = next(masked_batches(texts, SMALL))
+    asked[0], asked[1:] = True, False
+    asked[1, :2] = True
+    parts = [tuple(one[i] for one in (read, tokens, asked)) for i in ([0], [1])]
+    whole = masked_loss(model, (read, tokens, asked)).item()
+    assert evaluate(model, masked_loss, parts) == pytest.approx(whole, rel=1e-5)
 
 
 def test_it_learns_what_stands_beside_what():

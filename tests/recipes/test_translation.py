@@ -176,6 +176,9 @@ def test_the_loss_is_smoothed_as_the_recipe_says(sentences):
     )
     torch.testing.assert_close(losses[0], plain)
     assert losses[1] < losses[0], "the entropy of the smoothed labels is taken off"
+    real = (batch.labels != Vocabulary.pad).sum()
+    loss = TranslationLoss(small("multi30k"), cutter)
+    assert loss.batch_weight(batch) == real < batch.labels.numel()
 
 
 def test_errors_are_counted_against_all_pronunciations(monkeypatch):

@@ -142,7 +142,7 @@ class _Forgets:
     def __init__(self, model: GPT):
         self.model = model
 
-    def embed(self, tokens: Tensor, start: int) -> Tensor:
+    def embed(self, tokens: Tensor, start: int, positions: None) -> Tensor:
         return self.model.embed(tokens, start=0)
 
     def __getattr__(self, name: str) -> Any:

@@ -34,6 +34,7 @@ FAULTS = {
         ("padding_mask(tokens, c.pad)", "padding_mask(tokens)", "pad ignored"),
         ("require.ids(c.vocab_size, tokens=tokens)", "pass", "ids"),
         ("require.ids(c.segments, segments=segments)", "pass", "segments"),
+        ("require.padding_behind(c.pad, tokens=tokens)", "pass", "padding in front"),
     ],
     "Bert.guess_tokens": [
         ("self.activation(self.transform(states))", "self.transform(states)",

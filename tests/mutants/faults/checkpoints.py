@@ -15,6 +15,15 @@ FAULTS = {
         ("_present(model, optimizer, schedule, scaler, loss)",
          "_present(model, optimizer, schedule, scaler, None)", "loss not saved"),
     ],
+    "_inner": [
+        ('.replace("_orig_mod.", "")', "", "a compiled model's names"),
+        ('.removeprefix("module.")', "", "a parallel model's names"),
+        ('replace("_orig_mod.", "").removeprefix("module.")',
+         'removeprefix("_orig_mod.").removeprefix("module.")', "one inside the other"),
+    ],
+    "_config": [
+        ('getattr(model, "module", model)', "model", "a parallel model has none"),
+    ],
     "previous": [
         ('Path(path).name + ".before"', '"before"', "one for all runs of a folder"),
     ],
@@ -28,6 +37,8 @@ FAULTS = {
         ('target.with_name(target.name + ".part")', "target", "half a copy in place"),
     ],
     "load_checkpoint": [
+        ("own.get(_inner(n), n): value", "_inner(n): value", "into plain ones alone"),
+        ("own.get(_inner(n), n): value", "own.get(n, n): value", "older files refused"),
         ("if changed := archive.testzip():", "if changed := None:",
          "a flipped bit goes unseen"),
         ("weights_only=True)", "weights_only=False)", "a stranger's code runs"),
@@ -56,7 +67,7 @@ FAULTS = {
          "random numbers of a model for use"),
     ],
     "_kinds": [
-        ('    kinds["model"] = _fields(getattr(parts["model"], "config", None))\n', "",
+        ('    kinds["model"] = _fields(_config(parts["model"]))\n', "",
          "another config"),
         ('{"loss": None} | kinds', "kinds", "like a file from before"),
     ],

@@ -29,16 +29,18 @@ FAULTS = {
          "pass\n        nn", "an output of its own begins as PyTorch's"),
     ],
     "GPT.embed": [
-        (", start))", "))", "start ignored"),
-        ("x if self.positions is None else self.positions(x, start)", "x",
-         "no positions"),
+        ("(x, start, positions)", "(x, 0, positions)", "start ignored"),
+        ("(x, start, positions)", "(x, start)", "positions ignored"),
+        ("if self.positions is not None:", "if False:", "no positions"),
         ("require.at_most(length=length, max_len=self.config.max_len)", "pass",
          "beyond the context"),
-        ("self.dropout(", "(", "no dropout in the sum"),
+        ("self.dropout(x)", "x", "no dropout in the sum"),
         ("require.ids(self.config.vocab_size, tokens=tokens)", "pass", "ids"),
     ],
     "GPT.forward": [
         ("self.output(", "(", "the stream itself"),
+        (", mask))", "))", "padding and other documents seen"),
+        (", 0, positions)", ")", "padding counts as a position"),
     ],
     "next_token_loss": [
         ("targets.flatten()", "tokens.flatten()", "asks what it reads"),

@@ -26,4 +26,15 @@ FAULTS = {
         ("require.at_most(queries=queries, keys=keys)", "pass",
          "more queries than keys"),
     ],
+    "document_mask": [
+        ("==", ">=", "later documents see earlier ones"),
+        ("[:, None]\n", "\n", "axes"),
+    ],
+    "count_positions": [
+        ("mask & causal_mask(mask.shape[-1], device=mask.device)", "mask & mask.mT",
+         "later tokens counted"),
+        (" - 1)", ")", "the token itself counted"),
+        (".clamp(min=0)", "", "padding at -1"),
+        (", device=mask.device", "", "device"),
+    ],
 }

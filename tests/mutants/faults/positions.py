@@ -26,11 +26,14 @@ FAULTS = {
         ("nn.Dropout(dropout)", "nn.Dropout(0.0)", "no dropout"),
     ],
     "PositionalEncoding.forward": [
-        ("self.dropout(x + _rows(self.table, x, start))",
-         "x + self.dropout(_rows(self.table, x, start))", "dropout of the encoding"),
-        ("self.dropout(x + _rows(self.table, x, start))",
-         "self.dropout(x) + _rows(self.table, x, start)", "dropout of the input"),
-        ("x, start))", "x, 0))", "start ignored"),
+        ("self.dropout(x + _rows(self.table, x, start, positions))",
+         "x + self.dropout(_rows(self.table, x, start, positions))",
+         "dropout of the encoding"),
+        ("self.dropout(x + _rows(self.table, x, start, positions))",
+         "self.dropout(x) + _rows(self.table, x, start, positions)",
+         "dropout of the input"),
+        ("x, start, p", "x, 0, p", "start ignored"),
+        ("start, positions)", "start, None)", "positions ignored"),
         ('    @require.shapes(d="d_model")\n', "", "shapes unchecked"),
     ],
     "LearnedPositionalEmbedding.__init__": [
@@ -39,7 +42,8 @@ FAULTS = {
          "begins with all alike"),
     ],
     "LearnedPositionalEmbedding.forward": [
-        ("x, start)", "x, 0)", "start ignored"),
+        ("x, start, p", "x, 0, p", "start ignored"),
+        ("start, positions)", "start, None)", "positions ignored"),
         ("_rows(self.table,", "_rows(self.table.detach(),", "nothing is learned"),
     ],
     "rotary_embedding": [
@@ -89,7 +93,11 @@ FAULTS = {
         (", self.base)", ")", "base ignored"),
     ],
     "_rows": [
-        (".to(x.dtype)", "", "dtype of the input lost"),
+        ("table[start:end].to(x.dtype)", "table[start:end]", "dtype of the input lost"),
+        ("table[positions].to(x.dtype)", "table[positions]",
+         "dtype lost beside positions"),
+        ("require.within(0, len(table) - 1, positions=positions)", "pass",
+         "positions beyond the table"),
         ("require.at_most(length=end, max_len=len(table))", "pass", "beyond the table"),
         ("length=end,", "length=end + 1,", "last position refused"),
     ],

@@ -9,6 +9,9 @@ FAULTS = {
         ("to_device(self.memories, batch[0].device)", "self.memories",
          "memories of a checkpoint stay on the CPU"),
     ],
+    "SegmentLoss.batch_weight": [
+        ("batch[1].numel()", "len(batch[1])", "rows, not targets"),
+    ],
     "SegmentLoss.state_dict": [
         ("self.memories", "None", "memories are not saved"),
     ],

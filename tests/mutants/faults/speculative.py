@@ -51,6 +51,7 @@ FAULTS = {
         ("        cache.length = length\n", "", "positions go on"),
         ("v[:, :, :length])", "v)", "values stay"),
         ("require.count(0, length=length)", "pass", "a length below 0"),
+        ("k.shape[2] == cache.length", "True", "a window forgets its past"),
     ],
     "speculative_sample": [
         ("(draft, model)]", "(model, model)]", "the draft is never read"),
