@@ -431,6 +431,8 @@ def decoder_layer(x, memory, parts, memory_mask):
 decoder_layer.instead(r"""
 tril() -> tril(-1)  # now a position does not see itself
 tril() -> tril(-1)\n    mask[0, 0] = True  # … without its faults, else unchanged
+return x -> x = x - x.mean(-1, keepdim=True)\n    return x
+        # the mean over another axis is no repair: the subtraction has to go
 """)
 
 
@@ -556,7 +558,8 @@ ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
     broken={
         "length": "call the model with all `length` positions: its logits may depend "
         "on the length",
-        "few": "it does not, but to be sure takes the 10 sequences the text asks for",
+        "few": "fewer sequences were tried than the text asks for: 10, and each change "
+        "of one symbol",
     },
     symptoms=tensor_for_bool,
 )
