@@ -224,7 +224,6 @@ ch07.check_shift()
 # decoder reads the *right* symbols so far and not its own answers (teacher forcing).
 
 # %% What the step needs tags=["hide-input"]
-# %%
 from annotated.batches import Vocabulary
 from annotated.recipes.date_transformer import date_batches, date_model
 from annotated.training import noam_schedule
@@ -614,13 +613,13 @@ print(f"measured: one batch of 64 dates, {again[-1]:.3f} nats")
 # | | the paper, 2017 | LLaMA, 2023 |
 # |---|---|---|
 # | batch | about 25,000 source and 25,000 target tokens | 4 million tokens |
-# | optimiser | Adam, β₁ = 0.9, β₂ = 0.98, eps = 1e-9 | AdamW, β₁ = 0.9, β₂ = 0.95, weight decay 0.1 |
-# | rate | Noam, 4000 steps of warm-up, peak 7e-4 | 2000 steps of warm-up, peak 1.5e-4 to 3e-4, then half a cosine down to a tenth |
+# | optimiser | Adam, β₁ = 0.9, β₂ = 0.98, eps = 10⁻⁹ | AdamW, β₁ = 0.9, β₂ = 0.95, weight decay 0.1 |
+# | rate | Noam, 4000 steps of warm-up, peak 0.0007 | 2000 steps of warm-up, peak 0.00015 to 0.0003, then half a cosine down to a tenth |
 # | clipping | not mentioned | at a norm of 1 |
 # | dropout, label smoothing | 0.1 each | neither is mentioned |
 # | length | 100,000 steps, 12 hours on 8 P100 | 1.4 trillion tokens, for 65B parameters 21 days on 2048 A100 |
 #
-# <!-- cited: 0.9, 0.98, 0.95, 0.1, 1.4 -->
+# <!-- cited: 0.9, 0.98, 0.95, 0.1, 1.4, 0.0007, 0.00015, 0.0003 -->
 #
 # LLaMA ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)) stands for many of today's
 # language models. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) is Adam
@@ -679,8 +678,8 @@ say(
 
 # %% [markdown]
 # **The more often you evaluate, the stranger the run.** Your loss function calls `backward` even in
-# evaluation. The gradients of the evaluation stay, and the next training step adds its own to
-# them. Evaluate under `torch.no_grad()`, with `model.eval()` before and `model.train()` after.
+# evaluation. If your loop clears the gradients *after* each training step, those of the evaluation
+# stay, and the next step adds its own to them. Evaluate under `torch.no_grad()`, with `model.eval()` before and `model.train()` after.
 
 # %% A loop whose evaluation leaves gradients behind tags=["hide-input", "proof"]
 from annotated.batches import sequence_task

@@ -2,8 +2,8 @@
 # # 7b. Why does warm-up work? Three suspects
 #
 # In [chapter 7](07_training.ipynb), a few small steps at the start decided whether a Transformer
-# learned. This page takes Adam apart, step by step, and tests three explanations. Each explains
-# only a part. At the end come the paper's two unusual settings, $\beta_2 = 0.98$ and
+# learned. This page takes Adam apart, step by step, and tests three explanations. None of
+# them is the whole story. At the end come the paper's two unusual settings, $\beta_2 = 0.98$ and
 # $\epsilon = 10^{-9}$. You can read on without this page. About 15 minutes.
 
 # %% tags=["setup"]
@@ -308,7 +308,7 @@ ch07b.check_memory(adam_moves)
 # the parameter moves less than half as fast for more than a thousand steps. That's the case for a
 # smaller $\beta_2$, and for clipping, which takes the spike away before Adam sees it.
 #
-# ## 7b.7 What eps = 1e-9 changes
+# ## 7b.7 What eps = 10⁻⁹ changes
 #
 # The $\epsilon$ in the divisor keeps the division finite, and it sets a floor: a gradient
 # that stays at $g$ gets the share $g/(g+\epsilon)$ of a full move. At $g = 10^{-8}$ that's half of
