@@ -15,13 +15,6 @@
 
 # %% Figure: the whole model, encoder and decoder tags=["hide-input"]
 from annotated.chapters.ch06 import drawings as ch06
-from annotated.chapters.ch06.ladder import (
-    LADDER_PARTS,
-    ladder_pairs,
-    rung_scores,
-    train_rung,
-    translations,
-)
 
 ch06.architecture()
 
@@ -38,6 +31,8 @@ ch06.architecture()
 # American English, symbol by symbol.
 
 # %%
+from annotated.chapters.ch06.ladder import ladder_pairs
+
 for source, target in ladder_pairs(5, "train", seed=0):
     print(f"{source:28} → {target}")
 
@@ -70,6 +65,8 @@ def attention_alone(layers, x, memory, mask):
 # first 30 steps and then falls. <!-- given: 0.005 -->
 
 # %% tags=["remove-stderr"]
+from annotated.chapters.ch06.ladder import rung_scores, train_rung
+
 baseline = train_rung(parts=(), seed=0)
 first_loss, exact = rung_scores(baseline)
 print(f"{exact} of 1000 unseen dates are exactly right")
@@ -80,6 +77,8 @@ print(f"{exact} of 1000 unseen dates are exactly right")
 # record["rows"] if r["rung"] == "cross-attention alone") -->
 
 # %%
+from annotated.chapters.ch06.ladder import translations
+
 for source in ("7 mars 2024", "giovedì 7 marzo 2024", "1936. márc. 20."):
     print(f"{source:22} → {translations(baseline, [source])[0]}")
 
@@ -407,6 +406,8 @@ ch06.check_decoder_layer(decoder_layer)
 # record["rows"] if r["rung"] == "+ self-attention") -->
 
 # %% tags=["remove-stderr"]
+from annotated.chapters.ch06.ladder import LADDER_PARTS
+
 whole = train_rung(parts=LADDER_PARTS, seed=0)
 last_loss, exact = rung_scores(whole)
 print(f"{exact} of 1000 unseen dates are exactly right")

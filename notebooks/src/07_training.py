@@ -205,8 +205,8 @@ ch07.check_schedule(noam_rate, optimizer)
 # **Why should the rate fall at all?** In a long run at a constant rate the model keeps jumping
 # about its goal, and as the steps shorten, the loss drops once more ([Hu et al.,
 # 2024](https://arxiv.org/abs/2404.06395), who let the rate fall only at the end, whenever that
-# is). Our 300 steps are too few to show that. A cosine, today's usual curve, has to know the last
-# step before it takes the first one; $1/\sqrt n$ needs no end date.
+# is). Our 300 steps are too few to show that. A cosine is today's usual curve; $1/\sqrt n$ needs no
+# end date.
 #
 # ## 7.3 One step, line by line
 #
@@ -223,13 +223,12 @@ ch07.check_shift()
 # sequences of $t$ positions each, and $v = 14$ symbols to choose from. While it learns, the
 # decoder reads the *right* symbols so far and not its own answers (teacher forcing).
 
-# %% What the step needs tags=["hide-input"]
+# %%
 from annotated.batches import Vocabulary
 from annotated.recipes.date_transformer import date_batches, date_model
 from annotated.training import noam_schedule
 
 
-# %%
 def training_step(model, batch, optimizer, schedule, clip=1.0):
     optimizer.zero_grad()  # forget the last batch's gradients
     logits = model(batch.source, batch.target)  # (b, t, v); see 7.4, 7.6
@@ -310,8 +309,8 @@ ch07.losses_and_norms(losses, norms)
 
 # %% [markdown]
 # **Why `zero_grad` at all?** Because `backward` computes the gradients by backpropagation and
-# *adds* them to those that are already there. (And why does the loss start above
-# $\ln 14 = 2.64$, that of a blind guess? [Section 8.3](08_copy_task.ipynb) says why.)
+# *adds* them to those that are already there. (Why the loss starts above $\ln 14$, that of a
+# blind guess: [section 8.3](08_copy_task.ipynb).)
 #
 # For a whole training run, the book's `fit(model, loss, batches, optimizer, …)` is this step in a
 # loop, with accumulation (7.4), mixed precision and checkpoints
@@ -438,6 +437,11 @@ def smoothing_loss(logits, wanted, real):
     return divergence.sum() / real.sum()  # per real token
 
 
+# %% The module's, which never builds the targets tags=["hide-input"]
+from annotated.page.notebook import show_source
+
+show_source(LabelSmoothing.forward, fold="The module's version")
+
 # %% Proof: smoothing_loss is the module's, and its gradient p̂ − q tags=["hide-input", "proof"]
 ch07.check_smoothing(smoothing_loss)
 
@@ -476,8 +480,7 @@ ch07.check_lowest()
 #
 # Is that good? A model that sees the same examples again and again becomes overconfident, and
 # smoothing works against that; if every example is new, smoothing makes an honest model
-# underconfident (7c.5 measures both). The paper smooths for another reason: its translations
-# scored higher.
+# underconfident (7c.5 measures both).
 
 # %% [markdown]
 # ## 7.6 The model: dropout, so that it doesn't memorise
@@ -621,8 +624,7 @@ print(f"measured: one batch of 64 dates, {again[-1]:.3f} nats")
 #
 # <!-- cited: 0.9, 0.98, 0.95, 0.1, 1.4, 0.0007, 0.00015, 0.0003 -->
 #
-# LLaMA ([Touvron et al., 2023](https://arxiv.org/abs/2302.13971)) stands for many of today's
-# language models. AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) is Adam
+# LLaMA: [Touvron et al. (2023)](https://arxiv.org/abs/2302.13971). AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) is Adam
 # with **weight decay**: in each step it also shrinks the weights a little, and this part isn't
 # divided by $\sqrt{\hat u}$.
 #

@@ -16,7 +16,11 @@
 # the resumed run has the *same* losses, to the last bit. So what has to be in it? Five
 # things: the parameters, Adam's two means, the step of the schedule, the state of the
 # random numbers (dropout draws them), and how many batches have been used. `fit` saves
-# them all; you hand it the same batches again, and it skips those it has seen.
+# them all; you hand it the same batches again, and it skips those it has seen:
+#
+# ```python
+# fit(model, loss, batches, optimizer, schedule=schedule, checkpoint="run.pt", save_every=3)
+# ```
 #
 # We train eleven steps with dropout, accumulation, clipping and a schedule. Then we do it
 # again, kill it after step 8, and resume from the checkpoint of step 6, in a "new process"
@@ -76,12 +80,12 @@ def die_after(step):
         raise Killed
 
 
-# %% tags=["remove-stderr"]
+# %% The run without a break tags=["hide-input", "remove-stderr"]
 uninterrupted = prepared()
 whole = go(uninterrupted)
 
 
-# %% tags=["remove-stderr"]
+# %% A run that is killed tags=["hide-input", "remove-stderr"]
 path = folder / "run.pt"
 try:
     go(prepared(), checkpoint=path, save_every=3, on_step=die_after)
@@ -274,6 +278,9 @@ ch07c.check_lost_bits()
 
 
 # %%
+from annotated.chapters.ch07 import drawings_c as ch07c
+
+
 def kept(number, precision):
     x = torch.tensor(number).to(getattr(torch, precision))
     return f"{number:g} becomes {x.item():.9g}\n{ch07c.bits(x)}"
