@@ -16,13 +16,17 @@
 # the resumed run has the *same* losses, to the last bit. So what has to be in it? Five
 # things: the parameters, Adam's two means, the step of the schedule, the state of the
 # random numbers (dropout draws them), and how many batches have been used. `fit` saves
-# them all; you hand it the same batches again, and it skips those it has seen.
+# them all; you hand it the same batches again, and it skips those it has seen:
+#
+# ```python
+# fit(model, loss, batches, optimizer, schedule=schedule, checkpoint="run.pt", save_every=3)
+# ```
 #
 # We train eleven steps with dropout, accumulation, clipping and a schedule. Then we do it
 # again, kill it after step 8, and resume from the checkpoint of step 6, in a "new process"
 # with other random numbers and another initialisation.
 
-# %%
+# %% A small model, and eleven steps of training tags=["hide-input"]
 import tempfile
 from pathlib import Path
 
@@ -31,7 +35,6 @@ from annotated.recipes.copy_task import copy_batches, next_symbol_loss
 from annotated.training import fit, noam_schedule
 from annotated.transformer import Transformer, TransformerConfig
 
-# %%
 scratch = tempfile.TemporaryDirectory()  # removed when the page ends
 folder = Path(scratch.name)
 small = TransformerConfig(
@@ -39,7 +42,6 @@ small = TransformerConfig(
 )
 
 
-# %%
 def prepared(seed=0):
     torch.manual_seed(seed)
     model = Transformer(small)
@@ -47,7 +49,6 @@ def prepared(seed=0):
     return model, optimizer, noam_schedule(optimizer, d_model=32, warmup=5)
 
 
-# %%
 def real_tokens(batch):
     return (batch[1][:, 1:] != 0).sum().item()
 
@@ -55,7 +56,7 @@ def real_tokens(batch):
 SETTINGS = {"accumulate": 2, "weight": real_tokens, "clip": 1.0}
 
 
-# %%
+# %% Training with these settings tags=["hide-input"]
 def go(parts, **how):
     model, optimizer, schedule = parts
     batches = copy_batches(0, 22, 32, length=8, shortest=3)
@@ -70,12 +71,6 @@ def go(parts, **how):
     )
 
 
-# %% tags=["remove-stderr"]
-uninterrupted = prepared()
-whole = go(uninterrupted)
-
-
-# %%
 class Killed(Exception):
     pass
 
@@ -85,7 +80,12 @@ def die_after(step):
         raise Killed
 
 
-# %% tags=["remove-stderr"]
+# %% The run without a break tags=["hide-input", "remove-stderr"]
+uninterrupted = prepared()
+whole = go(uninterrupted)
+
+
+# %% A run that is killed tags=["hide-input", "remove-stderr"]
 path = folder / "run.pt"
 try:
     go(prepared(), checkpoint=path, save_every=3, on_step=die_after)
@@ -165,11 +165,11 @@ ch07c.left_out(missed)
 # where your only checkpoint was. So write beside it and move the new file into place when
 # it's complete: within one folder, the move happens at once or not at all.
 
-# %%
+# %% The module's function tags=["hide-input"]
 from annotated.checkpoints import load_checkpoint, save_checkpoint
 from annotated.page.notebook import show_source
 
-show_source(save_checkpoint)
+show_source(save_checkpoint, fold="save_checkpoint")
 
 # %% Proof: a death while saving costs nothing tags=["hide-input", "proof"]
 from unittest import mock
@@ -278,6 +278,9 @@ ch07c.check_lost_bits()
 
 
 # %%
+from annotated.chapters.ch07 import drawings_c as ch07c
+
+
 def kept(number, precision):
     x = torch.tensor(number).to(getattr(torch, precision))
     return f"{number:g} becomes {x.item():.9g}\n{ch07c.bits(x)}"
@@ -293,8 +296,7 @@ play(
     precision=["float32", "bfloat16", "float16"],
     start={"number": 1.001, "precision": "bfloat16"},
     question="Which of these numbers does bfloat16 spoil, and which float16?",
-    caption="Bits of sign, exponent (its range) and fraction (its digits). In a "
-    "notebook: change kept, run it, then choose.",
+    caption="Bits of sign, exponent (its range) and fraction (its digits).",
 )
 
 # %% [markdown]
@@ -319,7 +321,7 @@ ch07c.three_targets()
 ch07c.check_conventions()
 
 # %% [markdown]
-# With 37 000 symbols you won't see a difference. With five, "all" hands a fifth of
+# With 37,000 symbols you won't see a difference. With five, "all" hands a fifth of
 # $\varepsilon$ back to the right symbol. And the first two are one family: $\varepsilon/(v-1)$
 # is $\varepsilon'/v$ with $\varepsilon' = \varepsilon\,v/(v-1)$.
 #
@@ -347,10 +349,24 @@ ch07c.check_lost_labels()
 # %% [markdown]
 # ## 7c.5 When does smoothing make a model honest?
 #
-# Chapter 7 found that label smoothing asks for underconfidence. Whether that does any good depends
-# on where you start. We train a small classifier on nine overlapping clouds of points, where
-# nobody can always be right: once on 200 examples, over and over, and once on fresh ones only.
-# How often is it right on new points, and how sure is it?
+# Label smoothing asks for underconfidence. Let a symbol come with probability $p$. When it comes,
+# its target is $1-\varepsilon$; when another one comes, its target is $\varepsilon/(v-2)$. On
+# average that's
+#
+# $$\bar q = (1-\varepsilon)\,p + \frac{\varepsilon\,(1-p)}{v-2}.$$
+#
+# Training sees only this average: the gradient is $\hat p - q$, on average $\hat p - \bar q$, and
+# it vanishes where $\hat p = \bar q$. For every symbol that's likelier than chance, that is
+# *below* $p$.
+
+# %% Proof: what free logits become tags=["hide-input", "proof"]
+ch07c.check_underconfident()
+
+# %% [markdown]
+# Whether that does any good depends on where you start. We train a small classifier on nine
+# overlapping clouds of points, where nobody can always be right: once on 200 examples, over and
+# over, and once on fresh ones only. How often is the classifier right on new points, and how sure
+# is it?
 
 # %% Clouds of points, and how sure a model is of them tags=["hide-input"]
 CLASSES = 10  # class 0 is never drawn: it is the padding

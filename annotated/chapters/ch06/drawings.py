@@ -13,7 +13,6 @@ from annotated.chapters.ch06.ladder import (
     LADDER_PARTS,
     Rung,
     ladder_pairs,
-    train_rung,
     translations,
 )
 from annotated.chapters.ch06.ladder_records import by_parts
@@ -22,7 +21,7 @@ from annotated.metrics import edit_distance
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Grid, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
-from annotated.page.plots import OTHER, THIS, name_lines, plot_lines
+from annotated.page.plots import OTHER, THIS, plot_lines
 from annotated.page.svg import COLOURS
 from annotated.recipes.parts import take_away
 from annotated.transformer import (
@@ -78,13 +77,17 @@ def check_stream(gradients: Callable) -> None:
     print(f"✓ {said}")
 
 
-def check_train(train: Callable, *rungs: Callable) -> None:
-    """Prove that a notebook's ``train`` and its first ``rungs`` are the ladder's."""
+def check_decode(*rungs: Callable) -> None:
+    """Prove that the first ``rungs`` of a notebook are the decoders of the ladder's."""
     for parts, decode in zip(((), ("residual",)), rungs, strict=True):
-        ours = torch.tensor(train(decode, steps=4))
-        ladder = train_rung(parts, seed=0, steps=4).history
-        claim = f"train({decode.__name__}) = train_rung({parts}), losses of 4 steps"
-        check_close(claim, ours, torch.tensor([row["loss"] for row in ladder]), 1e-4)
+        missing = [part for part in LADDER_PARTS if part not in parts]
+        check_same(
+            f"{decode.__name__} = the decoder of its rung",
+            lambda decoder, x, memory: decoder(x, memory, None, padded()),
+            lambda decoder, x, memory, f=decode: f(decoder.layers, x, memory, padded()),
+            take_away(small("pre", layers=2), *missing).decoder,
+            *(torch.randn(2, 4, 32), torch.randn(2, 5, 32)),
+        )
 
 
 def check_feed_forward(feed_forward: Callable) -> None:
@@ -195,24 +198,6 @@ def check_reach(reach: Callable) -> None:
     print("✓ pre-norm and post-norm: no logit sees the future, each sees all before")
 
 
-def check_tied() -> None:
-    """Prove that a tied matrix gets the sum of its three gradients."""
-    tied, untied = (small("post", tied=tied) for tied in (True, False))
-    untied.load_state_dict(tied.state_dict())
-    tables = [untied.source_embedding, untied.target_embedding, untied.output]
-    source, target = torch.randint(2, 20, (2, 2, 6))
-    one, other = (model(source, target) for model in (tied, untied))
-    upstream = torch.randn_like(one)
-    one.backward(upstream)
-    other.backward(upstream)
-    check_close(
-        "tied or not, the same logits; tied, the sum of three gradients",
-        [one, tied.source_embedding.weight.grad],
-        [other, sum(table.weight.grad for table in tables)],
-        1e-4,
-    )
-
-
 @torch.no_grad()
 def padding_moves() -> None:
     """Print how far padding moves the logits, with the mask and without it."""
@@ -300,10 +285,11 @@ def one_stack() -> Html:
     """Draw the two stacks, and below them a decoder alone, which reads one text."""
     drawing = Drawing(350, 296)
     own, cross = "causal self-attention", "cross-attention"
+    both = "Translate:␣7␣mars␣2024→ March␣7,␣"
     for middle, top, text, *lines in (
         (72, 14, "7 mars 2024", "encoder", "self-attention", "network"),
         (276, 14, "▷March␣7,␣", "decoder", own, cross, "network"),
-        (186, 182, "Translate:␣7␣mars␣2024→March␣7,␣", "decoder alone", own, "network"),
+        (186, 182, both, "decoder alone", own, "network"),
     ):
         drawing.text(middle, top, text, code=True)
         drawing.arrow((middle, top + 6), (middle, top + 24))
@@ -313,8 +299,8 @@ def one_stack() -> Html:
             drawing.text(middle, end + 30, "2", code=True)
     drawing.arrow((142, 84), (206, 84), width=3)
     drawing.text(174, 76, "memory", size=NOTE)
-    drawing.frame(59, 168, 182, 20, shade=0.15)  # around Translate: …→
-    drawing.text(53, 182, "prompt", anchor="end", size=NOTE)
+    drawing.frame(51, 168, 190, 20, shade=0.15)  # around Translate: …→
+    drawing.text(45, 182, "prompt", anchor="end", size=NOTE)
     return drawing.figure(
         alt="Above, two stacks: an encoder reads the note; its memory goes to the "
         "cross-attention of a decoder, which has the date so far and writes 2. Below, "
@@ -402,29 +388,31 @@ def collapse(steps: Steps) -> Html:
     )
 
 
-def plot_gradients(plain: Sequence[float], added: Sequence[float]) -> plt.Figure:
-    """Plot the gradient at each layer, without ``x +`` and with it."""
-    figure, ax = plt.subplots(figsize=(4.4, 3))
-    for norms, color, name in ((plain, OTHER, "without"), (added, THIS, "with x +")):
-        ax.semilogy(norms, "o-", ms=4, color=color, label=name)
-    ax.set(xlabel="layer (0 = input)", ylabel="size of the gradient")
-    ax.set(ylim=(1e-16, 1e15), yticks=[1e-15, 1e-10, 1e-5, 1, 1e5, 1e10])
-    name_lines(ax)
-    said = f"{plain[0]:.0e} arrives without, {added[0]:.0e} with"
-    ax.text(0, 5e12, said)
-    return figure
-
-
-def with_sizes(facts: Mapping[str, int]) -> list[list[Any]]:
-    """Return rows of networks, their numbers to train and what they remember."""
-    wide = {width: FeedForward(16, width) for width in (16, 32, 64, 128)}
-    count = {width: sum(p.numel() for p in wide[width].parameters()) for width in wide}
-    frozen = count[64] - sum(p.numel() for p in wide[64].inner.parameters())
-    sizes = [16 * 16 + 16, *count.values(), frozen, count[64]]
-    return [
-        [name, size, known]
-        for (name, known), size in zip(facts.items(), sizes, strict=True)
-    ]
+def gradients_arriving(gradients: Callable) -> Html:
+    """Plot the gradient at each layer, without ``x +`` and with it, by the weights."""
+    figure, axes = plt.subplots(1, 3, figsize=(8.6, 3), sharey=True)
+    for ax, (name, size) in zip(
+        axes, {"small weights": 0.5, "usual": 1, "large": 4}.items(), strict=True
+    ):
+        lines = {
+            label: dict(enumerate(gradients(residual, size)))
+            for label, residual in (("without", False), ("with x +", True))
+        }
+        plot_lines(
+            lines,
+            ax,
+            colors={"without": OTHER},
+            title=f"{name} ({size:g})",
+            xlabel="layer (0 = input)",
+            ylabel="size of the gradient" if ax is axes[0] else "",
+            yscale="log",
+            ylim=(1e-9, 1e9),
+        )
+    return show(
+        figure,
+        title="With x +, the gradient reaches the first layer at any size of weights",
+        caption="Random weights; in brackets their size, as a multiple of 1/√d.",
+    )
 
 
 def trained_on(further: dict, baseline: Sequence[str], here: Sequence[str]) -> Html:

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from statistics import mean
 from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
+from numpy import format_float_positional
 from torch import Tensor, nn
 
 from annotated.page.frames import Html
@@ -140,9 +142,12 @@ def ends_table(ends: Mapping[tuple[str, int], Sequence[Mapping[str, float]]]) ->
             assert max(at_end.values()) < 1e-2 or (norm, depth) != ("post", 32)
             assert min(at_end.values()) > 0.01 or (norm, depth) == ("post", 32)
         stacks = [
-            ", ".join(f"{at_end[stack]:.0e}" for at_end in several)
+            # 0.0000002, not 2e-07
+            format_float_positional(
+                mean(at_end[stack] for at_end in several), 1, fractional=False
+            )
             for stack in ("encoder", "decoder")
         ]
         rows.append([f"{norm}-norm, {depth} layers", *stacks])
     heads = ["", "after the encoder", "after the decoder"]
-    return show_table(heads, rows, "Difference between words, three seeds")
+    return show_table(heads, rows, "Difference between words, the mean of three seeds")

@@ -105,6 +105,27 @@ def check_last_stage(
         check_close(claim, said[-1], logits[norm].softmax(dim=-1), 1e-5)
 
 
+def check_tied() -> None:
+    """Prove that a tied matrix gets the sum of its three gradients."""
+    tied, untied = (
+        Transformer(TransformerConfig(20, 20, 32, 4, 1, 128, 0.0, tied=tied))
+        for tied in (True, False)
+    )
+    untied.load_state_dict(tied.state_dict())
+    tables = [untied.source_embedding, untied.target_embedding, untied.output]
+    source, target = torch.randint(2, 20, (2, 2, 6))
+    one, other = (model(source, target) for model in (tied, untied))
+    upstream = torch.randn_like(one)
+    one.backward(upstream)
+    other.backward(upstream)
+    check_close(
+        "tied or not, the same logits; tied, the sum of three gradients",
+        [one, tied.source_embedding.weight.grad],
+        [other, sum(table.weight.grad for table in tables)],
+        1e-4,
+    )
+
+
 @torch.no_grad()
 def first_losses(config: TransformerConfig) -> Html:
     """Show what a fresh model says, tied and untied, and what that costs."""

@@ -68,13 +68,14 @@ def full_means(record: dict) -> Html:
         "40 steps at a tenth": "40 steps at a tenth of the rate",
     }
     return show_table(
-        ["before the high rate", "seed 0", "seed 1", "seed 2"],
+        ["before the rate of 0.01", "seed 0", "seed 1", "seed 2"],
         [
             [named[beginning], *(f"{row['end']:.2f}" for row in rows)]
             for (beginning,), rows in grouped(record["rows"], "beginning").items()
         ],
         # exact: 2.30 = log(10)
-        caption="Loss after 120 steps at the high rate (guessing: 2.30)",
+        # given: 0.01
+        caption="Loss after 120 steps at 0.01 (guessing: 2.30)",
     )
 
 

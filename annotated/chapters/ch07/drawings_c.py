@@ -91,7 +91,7 @@ def check_conventions() -> None:
     assert asked[5] > 0.919 and asked[37_000] < 0.90001
     print(
         f"✓ “all” asks for {asked[5]:.3f} with 5 symbols, {asked[37_000]:.5f} with "
-        "37 000"
+        "37,000"
     )
 
 
@@ -135,4 +135,24 @@ def reliability_diagram(bins: Mapping[tuple, Sequence], seeds: Sequence[int]) ->
         title="Smoothing corrects a model that memorised, and spoils an honest one",
         caption="Upwards: the share right. On the diagonal, confidence is honest. "
         "Below it the model is overconfident, above it underconfident.",
+    )
+
+
+def check_underconfident(v: int = 10) -> None:
+    """Prove that an uncertain answer's mean loss is lowest at the mean target."""
+    truth = torch.linspace(0.02, 0.98, 49).double()[:, None]
+    chances = ((1 - truth) / (v - 2)).repeat(1, v)
+    chances[:, :1], chances[:, 1:2] = 0.0, truth  # no padding; the rest share the rest
+    for epsilon in (0.1, 0.2):
+        formula = (1 - epsilon) * truth + epsilon * (1 - truth) / (v - 2)
+        best = ((1 - formula) / (v - 2)).repeat(1, v)
+        best[:, :1], best[:, 1:2] = 1e-30, formula
+        logits = best.log().requires_grad_()
+        smooth = LabelSmoothing(v, 0, epsilon)
+        for label in range(1, v):  # weighed by how often it comes
+            loss = torch.stack([smooth(x, torch.tensor(label)) for x in logits])
+            (loss * chances[:, label]).sum().backward()
+        assert logits.grad.abs().max() < 1e-6, f"ε = {epsilon}: it could be lower"
+    print(
+        "✓ on average over what comes, no logit is pushed where p̂ follows the formula"
     )

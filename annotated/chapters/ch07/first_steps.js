@@ -68,6 +68,6 @@ const verdict = ["no run has", "one run has", "two runs have", "all three have"]
 return {
   values: { alike, flat, mean: numbers.sum(ends) / ends.length },
   room: 125,
-  says: `At step ${data.steps}, ${verdict} collapsed (outputs differ by under 0.01)${yet}. `
+  says: `At step ${data.steps}, ${verdict} collapsed${yet}. `
     + `Losses: ${ends.map((value) => numbers.fixed(value, 2)).join(", ")}.`,
 };

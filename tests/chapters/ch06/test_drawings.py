@@ -38,27 +38,17 @@ def test_the_rungs_and_what_is_left_out_are_named_by_their_parts():
     assert ch06.WITHOUT["without self-attention"] == "11110"
 
 
-def test_a_train_that_takes_other_steps_is_refused(capsys):
-    losses = {
-        parts: [row["loss"] for row in ch06.train_rung(parts, 0, 4).history]
-        for parts in ((), ("residual",))
-    }
+def test_a_rung_that_replaces_where_it_should_add_is_refused(capsys):
+    def decode(layers, x, memory, mask, keep):
+        for layer in layers:
+            x = keep * x + layer.cross_attention(x, memory, mask=mask)
+        return x
 
-    def replaces():
-        """Stand for a function of the layers, as the next does."""
-
-    def adds():
-        """Stand for another."""
-
-    def train(decode, steps):
-        return losses[()] if decode is replaces else losses["residual",]
-
-    ch06.check_train(train, replaces, adds)
+    alone, added = (
+        lambda *given: decode(*given, keep=0),
+        lambda *given: decode(*given, keep=1),
+    )
+    ch06.check_decode(alone, added)
     assert capsys.readouterr().out.count("✓") == 2
-    with pytest.raises(AssertionError, match=r"train\(adds\) = train_rung"):
-        ch06.check_train(train, adds, replaces)
-
-
-def test_networks_are_shown_with_the_numbers_that_are_trained():
-    rows = ch06.with_sizes(dict.fromkeys("abcdefg", 0))
-    assert [size for _, size, _ in rows] == [272, 544, 1072, 2128, 4240, 1040, 2128]
+    with pytest.raises(AssertionError, match="the decoder of its rung"):
+        ch06.check_decode(added, added)
