@@ -335,7 +335,12 @@ say(
 # %% [markdown]
 # Why? At position $i$ it has to guess character $i + 1$, and that
 # character is in its own input, one position ahead. When it writes, there is nothing ahead.
-# Does it copy? Hide that one position from each query of the trained model:
+# Does it copy? Hide that one position from each query of the trained model. And for a test
+# further down, take a line of the rhyme:
+
+# %%
+line = rhyme[35:57]
+tokens = torch.tensor([[indices[c] for c in line]], device=device)
 
 
 # %% Measured: with the next position hidden, it can't copy tags=["hide-input", "proof"]
@@ -380,8 +385,6 @@ say(
 # outputs, too). If one does, the model peeks.
 
 # %%
-line = rhyme[35:57]
-tokens = torch.tensor([[indices[c] for c in line]], device=device)
 changed = tokens.clone()
 changed[0, -1] = indices["J"]
 with torch.no_grad():

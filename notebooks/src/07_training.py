@@ -543,9 +543,33 @@ ch07.check_clipping(clip_by_hand)
 # division. A single spike doesn't: Adam remembers it for hundreds of steps, and
 # [7b.6](07b_adam.ipynb) lets you play with it.
 
-# %% Measured: the norms of 7.3 tags=["hide-input", "proof"]
+# %% Adam's moves around a spike tags=["hide-input"]
+torch.manual_seed(2)
+
+
+def spike_moves(beta, most):
+    """Adam's moves around one gradient of 100, in units of the rate."""
+    place = nn.Parameter(torch.zeros((), dtype=torch.double))
+    adam = torch.optim.Adam([place], 1.0, (0.9, beta), 1e-9, foreach=False)
+    for n in range(-2000, 1200):
+        before = place.item()
+        place.grad = torch.tensor(100.0 if n == 0 else 1.0).double()
+        nn.utils.clip_grad_norm_([place], most)
+        adam.step()
+        yield before - place.item()
+
+
+cases = {
+    "β₂ = 0.999, PyTorch's default": (0.999, 1e9),
+    "β₂ = 0.98, the paper's": (0.98, 1e9),
+    "β₂ = 0.999, clipped at norm 5": (0.999, 5.0),
+}
+spiked = {name: list(spike_moves(*case)) for name, case in cases.items()}
+
+# %% Measured: the spike's moves, and the norms of 7.3 tags=["hide-input", "proof"]
 from statistics import median
 
+ch07.check_spikes(spiked)
 well_above = 5 * median(norms)
 expect(
     "07-always-clipped",

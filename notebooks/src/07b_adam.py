@@ -93,7 +93,8 @@ from annotated.page.notebook import expect
 
 used = (one != 0) & (other != 0)
 same_sign = (one.sign() == other.sign())[used].float().mean().item()
-turned = {}
+weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+turned, moved = {}, {}
 for rate in (1e-2, 1e-2 / 40):
     stepped = copy.deepcopy(model)
     optimizer = torch.optim.Adam(stepped.parameters(), rate, (0.9, 0.98), 1e-9)
@@ -101,6 +102,7 @@ for rate in (1e-2, 1e-2 / 40):
     optimizer.step()
     later = gradient_of(stepped, second)
     turned[rate] = (later.sign() != other.sign())[used].float().mean().item()
+    moved[rate] = (rate * used.sum().sqrt() / weights.norm()).item()
 
 # %% Measured: how far the signs can be trusted tags=["hide-input", "proof"]
 expect(
@@ -123,8 +125,9 @@ from annotated.page.notebook import say
 
 say(
     f"The two batches agree on {same_sign:.0%} of the signs, where tossing coins "
-    f"would give 50%. A first step at 0.01 turns {turned[1e-2]:.0%} of the second "
-    f"batch's signs over; a fortieth of that step turns {turned[1e-2 / 40]:.0%}."
+    f"would give 50%. A first step at 0.01 moves the weights by {moved[1e-2]:.1%} "
+    f"of their norm, and turns {turned[1e-2]:.0%} of the second batch's signs over; a "
+    f"fortieth of that step turns {turned[1e-2 / 40]:.0%}."
 )
 
 # %% [markdown]

@@ -70,6 +70,10 @@ def go(parts, **how):
         **how,
     )
 
+# %% The run without a break tags=["hide-input", "remove-stderr"]
+uninterrupted = prepared()
+whole = go(uninterrupted)
+
 
 class Killed(Exception):
     pass
@@ -78,11 +82,6 @@ class Killed(Exception):
 def die_after(step):
     if step == 8:
         raise Killed
-
-
-# %% The run without a break tags=["hide-input", "remove-stderr"]
-uninterrupted = prepared()
-whole = go(uninterrupted)
 
 
 # %% A run that is killed tags=["hide-input", "remove-stderr"]

@@ -263,13 +263,49 @@ show_source(
     fold="The loss and the training, as they ship",
 )
 
+# %% [markdown]
+# While the model learns, `look` keeps what it writes for the sequence in the picture, where
+# it looks, and its loss on 500 other sequences, for section 8.5:
+
+# %%
+from annotated.attention import record_attention
+from annotated.decoding import greedy_decode
+
+pairs = next(copy_batches(seed=77, steps=1, size=500))
+some_source, some_target = (side.to(device) for side in pairs)
+LOOKS = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250)
+CROSS = "decoder.layers.0.cross_attention"
+seen, stages = {}, {}
+
+
+# %%
+def look(step):
+    """Keep what the model writes for `watched`, and where it looks."""
+    if step not in LOOKS:
+        return
+    source = watched.to(device)
+    found = greedy_decode(model, source, start=START, max_new_tokens=9)
+    begun = torch.cat([source[:, :1], found[:, :-1]], dim=1)
+    model.eval()
+    with torch.no_grad(), record_attention(model) as maps:
+        model(source, begun)
+    weights = maps[CROSS][0][0].cpu()  # (h, 9, 10)
+    with torch.no_grad():
+        logits = model(some_source, some_target[:, :-1])
+    wanted = some_target[:, 1:]
+    test_loss = F.cross_entropy(logits.mT, wanted).item()
+    seen[step] = (weights, found[0].tolist(), test_loss)
+    answers = logits.argmax(dim=-1)
+    known = (answers[:, :, None] == wanted[:, None]).any(dim=-1)
+    stages[step] = [
+        x.float().mean().item() for x in (known, answers == wanted)
+    ]
+
 
 # %% tags=["remove-stderr"]
-from annotated.chapters.ch08.drawings import watching
-
 torch.manual_seed(0)
 model = Transformer(config).to(device)
-look, seen, stages = watching(model, watched)  # what it writes, for 8.5
+look(step=0)
 history = train_copy(model, copy_batches(0, 250, 128), on_step=look)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
 
@@ -382,7 +418,6 @@ train_copy(short, copy_batches(0, 80, 64), steps=80)
 models["cut short"] = short
 
 # %% Table: what each model reaches tags=["hide-input"]
-from annotated.decoding import greedy_decode
 from annotated.recipes.copy_task import exact_copies
 
 exact, shares = {}, {}
@@ -573,7 +608,7 @@ ch08.attention_explorer(seen, watched[0].tolist(), floor)
 # %% Proof: the staircase tags=["hide-input", "proof"]
 spots = {
     step: [head.diagonal(offset=1).mean().item() for head in seen[step][0]]
-    for step in seen
+    for step in LOOKS
 }
 average = {step: sum(each) / 4 for step, each in spots.items()}
 expect(
@@ -756,6 +791,29 @@ ch08.starts(small["with causal mask"][1], runs["main"], test_source)
 # **90 % sounds good: of symbols, or of sequences?** If every symbol is correct with
 # probability $p$, independently, a sequence of nine is correct with probability $p^9$. For 90 % that
 # is 39 %. <!-- exact: 90, 39 = 0.9**9 -->
+
+# %% Measured: symbols and sequences tags=["hide-input"]
+found = greedy_decode(short, test_source, start=START, max_new_tokens=9)
+right = found == test_target[:, 1:]
+symbol_share = right.float().mean().item()
+whole = right.all(dim=1).float().mean().item()
+expect(
+    "08-mistakes-cluster",
+    "The share of correct sequences lies above p to the ninth.",
+    whole - symbol_share**9,
+    above=0,
+    unlike=("independent mistakes", 0),
+)
+given_right = shares["cut short"][0]
+print(
+    f"it writes alone: p {symbol_share:.1%}, p⁹ {symbol_share**9:.1%}\n"
+    f"given the right prefix: p {given_right:.1%}, p⁹ {given_right**9:.1%}\n"
+    f"correct sequences: {whole:.1%}"
+)
+
+# %% [markdown]
+# When our model writes alone, more sequences are correct than that: mistakes follow a first one
+# (8.4), and spoil sequences that are spoilt already.
 #
 # ## 8.9 Exercises
 #

@@ -289,8 +289,10 @@ from annotated.recipes.classification import flips
 careless = make_classifier("unmasked", task, recipe).to(device)
 careless.load_state_dict(model.state_dict())
 few = task.texts["test"][:200]
-models = {"with masks": model, "without": careless}
-flipped = {how: flips(one, task, few, 128) for how, one in models.items()}
+flipped = {
+    "with masks": flips(model, task, few, 128),
+    "without": flips(careless, task, few, 128),
+}
 print(flipped, "of a hundred functions change a label")
 
 # %% Measured: flips tags=["hide-input", "proof"]

@@ -524,12 +524,12 @@ drawn = [  # from real code as the samples are, ten times
 ]
 known = set(ch11.words_of([library]))
 taken = min(250, *map(len, [*wrote.values(), *drawn]))
-share, variety = {}, {}
+share, variety, real = {}, {}, {}
 for setting, words in wrote.items():
     counts = ch11.word_counts(words[:taken], known)
-    share[setting], variety[setting], _ = counts
+    share[setting], variety[setting], real[setting] = counts
 counts_of_code = [ch11.word_counts(words[:taken], known) for words in drawn]
-_, genuine_variety, _ = zip(*counts_of_code, strict=True)
+_, genuine_variety, genuine_real = zip(*counts_of_code, strict=True)
 genuine_share, *_ = ch11.word_counts(ch11.words_of([fresh_text]), known)
 genuine_blank = fresh_text.count(" ") / len(fresh_text)
 real_code = genuine_share, genuine_variety, genuine_blank
@@ -570,6 +570,30 @@ expect(
     below=0.7,
     unlike=("held-out modules", genuine_share),
 )
+# %% Findings: as varied as real code? tags=["hide-input", "proof"]
+expect(
+    "11-less-varied",
+    "With a top-p of 0.5 the model is less varied than real code.",
+    variety[1, 0.5] / numpy.median(genuine_variety),
+    below=1,
+    unlike=("without a cut", variety[1, 1] / numpy.median(genuine_variety)),
+)
+expect(
+    "11-invented",
+    "It never writes as many different known words as real code.",
+    [
+        known_words / numpy.median(genuine_real)
+        for known_words in real.values()
+    ],
+    below=1,
+    unlike=(
+        "with invented words, at temperature 1",
+        variety[1, 1] / numpy.median(genuine_real),
+    ),
+)
+for kind, each in (("real code", genuine_real), ("model", real.values())):
+    print(f"measured, distinct known words: {kind} {min(each)} to {max(each)}")
+
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more known words, fewer different ones, and more
 # spaces than real code has. But *distinct* also counts invented words, and at temperature 1 about

@@ -90,17 +90,18 @@ say(f"Hashed anew, the gradient is off by {percent(wrong)} of its size.")
 # chance, about one time in nine. We count every 25 steps:
 
 # %%
-from annotated.chapters.ch13.drawings import watching
 from annotated.chapters.ch13.lsh import (
     DUPLICATE,
     LENGTH,
     LSHText,
     duplicate_loss,
     duplicates,
+    meetings,
+    second_word,
 )
 from annotated.gpt import GPTConfig
 from annotated.recipes.common import one_cycle
-from annotated.training import fit
+from annotated.training import evaluating, fit
 
 # %%
 torch.manual_seed(0)
@@ -108,7 +109,36 @@ sizes = {name: DUPLICATE[name] for name in ("d_model", "heads", "d_ff")}
 config = GPTConfig(DUPLICATE["symbols"], layers=1, max_len=LENGTH, **sizes)
 model = LSHText(config, chunk=DUPLICATE["chunk"], rounds=1)
 nn.init.normal_(model.positions.table, std=DUPLICATE["d_model"] ** -0.5)
-watched = []  # (step, share met, share right)
+attention = model.blocks.layers[0].attention
+
+# %%
+probe = duplicates(64, torch.Generator().manual_seed(1))
+asking = torch.arange(DUPLICATE["word"] + 1, LENGTH)
+answering = asking - DUPLICATE["word"]
+watched = []
+
+
+# %%
+def watch(step):
+    """Note how often the matching key is met, and how many answers are "
+    "right."""
+    if step % 25:
+        return
+    read = []
+    hook = attention.register_forward_pre_hook(
+        lambda _, given: read.append(given[0])
+    )
+    with evaluating(model):
+        logits, target = second_word(model, probe)
+        met = [
+            meetings(attention.hash(read[0]), DUPLICATE["chunk"])
+            for _ in range(4)  # four draws of the random matrices
+        ]
+    hook.remove()
+    met = torch.cat(met, dim=2)[..., asking, answering].double().mean().item()
+    right = (logits.argmax(dim=-1) == target).double().mean().item()
+    watched.append((step, met, right))
+
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -124,7 +154,7 @@ fit(
     optimizer,
     schedule=schedule,
     clip=DUPLICATE["clip"],
-    on_step=watching(model, watched),
+    on_step=watch,
 )
 at, met, right = zip(*watched, strict=True)
 

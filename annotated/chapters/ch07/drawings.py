@@ -495,6 +495,19 @@ def check_lowest() -> None:
     print("✓ lowest at a confidence of 1 − ε; grows without bound towards 1")
 
 
+def check_spikes(moves: Mapping[str, Sequence[float]]) -> None:
+    """Hold the page to what it says of spikes."""
+    long, short, calm = moves.values()
+    assert 2.5 < long[2000] < 3.5 and short[2000] < 1.1 and max(calm[1950:]) < 1.45
+    assert sum(move < 0.6 for move in long[2050:]) > 1000
+    assert 200 < sum(move < 0.9 for move in short[2000:]) < 400
+    assert min(calm[1950:]) > 0.9
+    print(
+        f"✓ the spike's move: {long[2000]:.1f} × the rate with 0.999, "
+        f"{short[2000]:.1f} × with 0.98, {calm[2000]:.1f} × clipped at 5"
+    )
+
+
 # ---- dropout -------------------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 
 from annotated.attention import record_attention
 from annotated.decoding import greedy_decode
-from annotated.devices import device_of
 from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, unpack
@@ -227,38 +226,6 @@ def check_orders(counts: Tensor, floor: float, rows: Rows) -> None:
 # ---- what it has learned -------------------------------------------------------------
 
 LOOKS = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250)
-
-
-def watching(
-    model: Transformer, watched: Tensor
-) -> tuple[Callable[[int], None], dict[int, Any], dict[int, list[float]]]:
-    """Return a function of the step that looks at a model while it trains.
-
-    It has looked once, at step 0. Two dictionaries fill, by step: what the model writes
-    for ``watched`` (1, 10), where it looks, and its loss on 500 other sequences; and
-    the shares of its answers there that are letters of the source, and right.
-    """
-    pair = next(copy_task.copy_batches(seed=77, steps=1, size=500))
-    watched, source, target = (x.to(device_of(model)) for x in (watched, *pair))
-    wanted, seen, stages = target[:, 1:], {}, {}
-
-    @torch.no_grad()
-    def look(step: int) -> None:
-        if step not in LOOKS:
-            return
-        found = greedy_decode(model, watched, start=COPY_START, max_new_tokens=9)
-        model.eval()
-        with record_attention(model) as maps:
-            model(watched, torch.cat([watched[:, :1], found[:, :-1]], dim=1))
-        logits = model(source, target[:, :-1])
-        loss = F.cross_entropy(logits.mT, wanted).item()
-        seen[step] = (maps[CROSS][0][0].cpu(), found[0].tolist(), loss)
-        answers = logits.argmax(dim=-1)
-        known = (answers[:, :, None] == wanted[:, None]).any(dim=-1)
-        stages[step] = [x.float().mean().item() for x in (known, answers == wanted)]
-
-    look(step=0)
-    return look, seen, stages
 
 
 def check_generate(

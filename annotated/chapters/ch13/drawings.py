@@ -14,13 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from annotated.chapters.ch13.lsh import (
-    DUPLICATE,
     LENGTH,
-    LSHText,
-    duplicates,
     exact_attention,
     meetings,
-    second_word,
 )
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
@@ -29,7 +25,6 @@ from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, THIS, plot_bars, plot_lines
 from annotated.page.records import grouped, percent
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
-from annotated.training import evaluating
 
 TURNS = (0, 45, 70, 25)  # degrees that four rounds turn by
 SQUARE = numpy.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
@@ -805,40 +800,6 @@ def check_replay(
         f"the right one {cosine:.2f})"
     )
     return wrong
-
-
-def watching(
-    model: LSHText, watched: list[tuple[int, float, float]]
-) -> Callable[[int], None]:
-    """Return a function that adds to ``watched`` every 25 steps.
-
-    The step, how often the matching key is met in a head, and the share of answers
-    that are right.
-    """
-    attention = model.blocks.layers[0].attention
-    probe = duplicates(64, torch.Generator().manual_seed(1))
-    asking = torch.arange(DUPLICATE["word"] + 1, LENGTH)
-    answering = asking - DUPLICATE["word"]
-
-    def watch(step: int) -> None:
-        if step % 25:
-            return
-        read = []
-        hook = attention.register_forward_pre_hook(
-            lambda _, given: read.append(given[0])
-        )
-        with evaluating(model):
-            logits, target = second_word(model, probe)
-            met = [
-                meetings(attention.hash(read[0]), DUPLICATE["chunk"])
-                for _ in range(4)  # four draws of the random matrices
-            ]
-        hook.remove()
-        pairs = torch.cat(met, dim=2)[..., asking, answering]
-        right = (logits.argmax(dim=-1) == target).double().mean().item()
-        watched.append((step, pairs.double().mean().item(), right))
-
-    return watch
 
 
 def meeting_figure(watched: Sequence[tuple[int, float, float]]) -> Html:
