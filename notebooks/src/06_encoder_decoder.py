@@ -466,6 +466,16 @@ def write(model, source, start, end, longest=32):
     return text
 
 
+# %% The loop, written by hand, at work tags=["hide-input"]
+from annotated.batches import Vocabulary, make_batch
+
+for source in ("7 mars 2024", "1936. márc. 20."):
+    ids = make_batch([(source, "")], whole.source, whole.target).source
+    with torch.no_grad():
+        text = write(whole.model.eval(), ids, Vocabulary.start, Vocabulary.end)
+    by_hand = "".join(whole.target.decode(text))
+    print(f"{source:22} → {by_hand}")
+
 # %% Proof: the loop writes what translations writes tags=["hide-input", "proof"]
 ch06.check_write(write, whole)
 
@@ -477,7 +487,6 @@ ch06.check_write(write, whole)
 
 # %% Try it: watch the model write a date tags=["hide-input"]
 from annotated.attention import record_attention
-from annotated.batches import Vocabulary, make_batch
 
 LAST_LOOK = "decoder.layers.1.cross_attention"
 
