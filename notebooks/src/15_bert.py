@@ -337,10 +337,33 @@ print(cut("walkable", vocabulary), cut("Walking", vocabulary))
 # %% [markdown]
 # The last one is a classic. BERT "uncased" knows only lower case. Forget to lowercase your text, and every name and every first word of a sentence is `[UNK]`. Nothing complains.
 #
-# And where do the pieces come from? As in byte-pair encoding, two neighbours are joined again and again: the pair that raises the likelihood of the text most ([Schuster and Nakajima, 2012](https://doi.org/10.1109/ICASSP.2012.6289079)), or simply the most frequent one, as the library `tokenizers` does.
+# And where do the pieces come from? As in byte-pair encoding, two neighbours are joined again and again: the pair that raises the likelihood of the text most ([Schuster and Nakajima, 2012](https://doi.org/10.1109/ICASSP.2012.6289079)), or simply the most frequent one, as the library `tokenizers` does. (Tutorials often divide a pair's count by the counts of both pieces. Then rare pairs are joined first, and words fall into half again as many pieces, or more.)
 
-# %% Proof: the module cuts the same way tags=["hide-input", "proof"]
+# %% Measured: pieces by three scores tags=["hide-input", "proof"]
+from annotated.data.wordpiece import bert_words, cut_word, learn_pieces
+from annotated.recipes.pretraining import prose
+
+text, held = (
+    [w for d in prose(s) for sentence in d for w in bert_words(sentence)]
+    for s in ("train", "validation")
+)
+cuts = {}
+for score in ("likelihood", "ratio", "count"):
+    pieces = learn_pieces(text, 250, score, min_count=10)
+    joins = [p for p in pieces if len(p.removeprefix("##")) > 1]
+    known = set(pieces)
+    cuts[score] = sum(len(cut_word(w, known)) for w in held) / len(held)
+    print(f"{score:10} {cuts[score]:.2f} pieces a word: {' '.join(joins[:9])}")
+
+# %% Measured: pieces a word tags=["hide-input", "proof"]
 ch15.check_cut(cut)
+expect(
+    "15-ratio",
+    "With the ratio as the score, words fall into half again as many pieces, or more.",
+    cuts["ratio"] / cuts["likelihood"],
+    above=1.5,
+    unlike=("plain counts", cuts["count"] / cuts["likelihood"]),
+)
 
 # %% [markdown]
 # ## 15.7 Two sentences
