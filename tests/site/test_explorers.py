@@ -194,7 +194,7 @@ def test_bars_and_arrows_are_as_long_and_thick_as_their_numbers(alone, size):
     shown = alone(trips)
     shown.put(size=size)
     products, out, tiled = ch17b.pace(8192, 64, size, ch17b.A100)
-    numbers = [ch17b.tile_bytes(64, size) / 1024, 192, products, tiled, out]
+    numbers = [ch17b.tile_bytes(64, size) / 1024, 163, products, tiled, out]
     widths = [right - left for left, right, *_ in shown.boxes("rect.bar")]
     for start, end in ((0, 2), (2, 5)):  # a scale for KB, and one for ms
         scale = widths[start] / numbers[start]
