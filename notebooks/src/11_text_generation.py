@@ -92,7 +92,8 @@ ch11.questions(*(decode(ids[9, :8]) for ids in (window, target)))
 #
 # **How good is a guess?** If the model gave probability $p$ to the character that actually
 # comes, its guess costs $-\log_2 p$ bits: 1 bit for a half, 2 for a quarter, 10 for one in a
-# thousand. The mean over a text is the loss in **bits per character**.
+# thousand. The mean over a text is the loss in **bits per character**. It also
+# measures compression: the text would fit into so many bits.
 #
 # You'll meet the same loss in other units. PyTorch's cross-entropy takes natural logarithms and
 # gives *nats*; divide by ln 2 to get bits. Many papers report the **perplexity**, which is 2 to
@@ -236,7 +237,8 @@ ch11.check_gpt()
 # ## 11.4 Is attention better than an average?
 #
 # Our text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to test on. Each token is a single character.
+# 39 modules to learn from, and eight other modules to test on. We work at character level:
+# each token is one character.
 # (Large models read *subword tokens*, common words whole and rare ones in pieces.) The model is
 # tiny: two layers of width 48, four heads, no dropout. It trains with
 # [chapter 7](07_training.ipynb)'s loop and cross-entropy for 3,000 steps, each on 16 random windows
@@ -255,8 +257,7 @@ print(f"{parameters:,} parameters, {bits:.2f} bits per character")
 ch11.learning(history, bits)
 
 # %% [markdown]
-# The training loss ends clearly below the held-out loss: new modules use names that the model has
-# never seen.
+# The training loss ends clearly below the held-out loss: new modules use new names.
 #
 # For comparison, take the same model with queries and keys set to zero, so that each head can only
 # average the past, and two others of the same size, a
