@@ -148,6 +148,7 @@ logits.sigmoid() > thresholds
     logits.softmax(dim=-1) > thresholds
         # the decisions come from a softmax, which makes labels rivals
     logits.sigmoid() < thresholds  # the wrong way round: yes is above
+    logits.sigmoid() >= thresholds  # a chance that equals its threshold isn't above it
     F.one_hot(logits.argmax(dim=-1), logits.shape[-1]).bool()
         # exactly one yes for each text; there may be several, or none
 """)
@@ -163,6 +164,12 @@ def _(draw):
     logits = torch.tensor([[2.0, -1.0, 0.2], [-0.5, 1.5, -3.0]])
     answers = torch.tensor([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
     return logits, answers, torch.tensor([0.5, 0.2, 0.6])
+
+
+@loss_and_yes.case("a chance of exactly one half, and that threshold")
+def _(draw):
+    logits = torch.tensor([[0.0, 1.0], [-1.0, 0.0]])
+    return logits, torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0.5, 0.5])
 
 
 @loss_and_yes.each("""
