@@ -93,6 +93,21 @@ def test_each_sequence_is_what_a_slow_loop_writes_for_it_alone(seed, pad):
     assert len(lengths) > 1, "all end together"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_padding_in_front_of_a_source_is_no_position(seed):
+    torch.manual_seed(seed)
+    model, source = make_model(), draw_sources()
+    with torch.no_grad():
+        model.output.weight[0] -= 3.0
+        model.target_embedding.weight *= 3.0
+    front = source.clone()
+    front[1] = source[1].roll(source.shape[1] - 4)
+    assert front[1, 0] == 0 != front[1, -1]
+    settings = {"start": START, "max_new_tokens": MOST}
+    written = greedy_decode(model, front, **settings)
+    assert torch.equal(written, greedy_decode(model, source, **settings))
+
+
 def test_the_last_place_alone_is_asked():
     model = Told([[3, 4, END, 5], [5, END, 6, 6], [9, 8, 9, END]])
     written = greedy_decode(model, draw_sources(), **SETTINGS)

@@ -401,3 +401,18 @@ def test_rotary_queries_are_the_last_ones_of_the_keys():
     for run in (module, module.weights):
         with pytest.raises(ValueError, match=r"queries=5 and keys=4$"):
             run(x, x[:, :4])
+
+
+# ---- positions that aren't in a row ----------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["learned", "sinusoidal"])
+def test_each_vector_may_have_a_position_of_its_own(kind):
+    learned = LearnedPositionalEmbedding(5, 4)
+    module = learned if kind == "learned" else PositionalEncoding(4, max_len=5)
+    x, places = torch.zeros(2, 3, 4).half(), torch.tensor([[0, 1, 0], [4, 4, 2]])
+    found = module(x, positions=places)
+    assert torch.equal(found, module.table[places].half())
+    for wrong in (-1, 5):
+        with pytest.raises(ValueError, match=f"positions .* from 0 to 4, got {wrong}"):
+            module(x, positions=torch.full_like(places, wrong))

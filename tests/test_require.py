@@ -284,3 +284,10 @@ def test_numbers_in_range_pass():
     assert require.positive(base=1e-9, clip=3) is None
     assert require.choice(("pre", "post"), norm="pre") is None
     assert require.that(torch.tensor(3), "nothing") is None
+
+
+def test_padding_in_front_is_refused_and_elsewhere_passes():
+    rows = torch.tensor([[3, 5, 6], [3, 3, 3], [4, 3, 5], [3, 3, 1], [7, 8, 3]])
+    require.padding_behind(3, tokens=rows[[1, 2, 4]])
+    with pytest.raises(ValueError, match=r"tokens .*padding first in rows \[0, 3\]"):
+        require.padding_behind(3, tokens=rows)

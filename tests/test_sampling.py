@@ -300,16 +300,16 @@ def test_columns_of_padding_alone_take_no_room():
     assert sample(model, prompt, pad=5, max_new_tokens=CONTEXT - 1).shape == (2, 11)
 
 
-@pytest.mark.parametrize(("pad", "behind"), [(None, 4), (2, 2)])
+@pytest.mark.parametrize(("pad", "behind"), [(None, 0), (2, 2)])
 def test_each_row_stops_at_the_end_symbol(pad, behind):
     chances = torch.tensor([0.5, 0.0, 0.0, 0.0, 0.5])
-    model, prompt = Fixed(chances), torch.zeros(4, 3, dtype=torch.long)
+    model, prompt = Fixed(chances), torch.ones(4, 3, dtype=torch.long)
     given = {"cache": False, "max_new_tokens": 9, "generator": seed(1)}
-    written = sample(model, prompt, end=4, pad=pad, **given).tolist()
-    lengths = [row.index(4) + 1 for row in written]
+    written = sample(model, prompt, end=0, pad=pad, **given).tolist()
+    lengths = [row.index(0) + 1 for row in written]
     assert len(set(lengths)) > 1 and max(lengths) == len(written[0]) < 9
     for row, length in zip(written, lengths, strict=True):
-        assert row[:length] == [0] * (length - 1) + [4]
+        assert row[:length] == [4] * (length - 1) + [0]
         assert row[length:] == [behind] * (len(row) - length)
 
 

@@ -198,7 +198,7 @@ def test_a_numbered_memory_is_attended_to_layer_by_layer(remembering):
         states.append(x)
         attend, map_each = layer.residuals
         known = torch.cat([memory, x], dim=1)
-        hidden = torch.ones(4, 8, dtype=torch.bool).tril(4)
+        hidden = torch.ones(4, 8, dtype=torch.bool).tril(4)[None, None]
         given = attend.norm(x), attend.norm(known)
         x = map_each(x + layer.attention(*given, mask=hidden), layer.feed_forward)
     log_p = remembering.output(remembering.blocks.norm(x)).log_softmax(-1)

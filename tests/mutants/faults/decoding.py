@@ -112,7 +112,7 @@ FAULTS = {
         ("ended | (symbol == end)", "symbol == end", "the ended forgotten"),
         ("and ended.all()", "and ended.any()", "stops with the first"),
         ("and ended.all()", "and False", "never stops early"),
-        ("if i is not None}", "if i}", "end zero unchecked"),
+        ("if end is not None:", "if end:", "end zero"),
         ("require.count(0, model.config.vocab_size - 1, **given)", "pass",
          "end and pad unchecked"),
     ],

@@ -8,7 +8,6 @@ FAULTS = {
         (", stable=True", ", descending=True", "padding in front"),
         ("hidden = tokens == pad", "hidden = tokens == 0", "pad ignored"),
         ("require.that(not empty,", "require.that(True,", "padding alone"),
-        ('if tokens.device.type == "cpu":', "if True:", "a GPU has to wait"),
     ],
     "Rereader.read": [
         ("[self.tokens, tokens]", "[tokens, self.tokens]", "in the wrong order"),
