@@ -70,6 +70,7 @@ def go(parts, **how):
         **how,
     )
 
+
 # %% The run without a break tags=["hide-input", "remove-stderr"]
 uninterrupted = prepared()
 whole = go(uninterrupted)
