@@ -126,8 +126,8 @@ def mask(mask: Bool[Tensor, "..."] | None, shape: tuple[int, ...]) -> None:
         shape: shape of the scores, ``(b, h, t, s)`` or ``(b, t, s)``.
 
     Raises:
-        ValueError: if it does not fit, or has two or three axes for scores of four: its
-            first, meant for the batch, would be read as the queries or as the heads.
+        ValueError: if it does not fit, or has three axes for scores of four: its first,
+            meant for the batch, would be read as the heads.
     """
     if mask is None or torch.compiler.is_compiling():
         return
@@ -135,12 +135,6 @@ def mask(mask: Bool[Tensor, "..."] | None, shape: tuple[int, ...]) -> None:
         raise ValueError(
             "mask must have the axes (batch, heads, queries, keys), "
             f"got {tuple(mask.shape)}; for one mask a sequence pass mask[:, None]"
-        )
-    if mask.dim() == 2 and len(shape) == 4 and len(mask) > 1:
-        raise ValueError(
-            "mask must have the axes (batch, heads, queries, keys), "
-            f"got {tuple(mask.shape)}; for (queries, keys) pass mask[None, None], for "
-            "(batch, keys) mask[:, None, None]"
         )
     pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
     if mask.dim() > len(shape) or any(m not in (1, n) for m, n in pairs):
@@ -185,25 +179,6 @@ def ids(size: int, **tokens: Int[Tensor, "..."]) -> None:
         ValueError: if an id is negative, or not below ``size``.
     """
     within(0, size - 1, **tokens)
-
-
-def padding_behind(pad: int, **tokens: Int[Tensor, "b t"]) -> None:
-    """Require rows that begin with a real token, or are padding throughout.
-
-    Args:
-        pad: the id of padding.
-        tokens: ids; on a GPU they are not looked at.
-
-    Raises:
-        ValueError: if padding stands in front of a real token.
-    """
-    for name, tensor in tokens.items():
-        if torch.compiler.is_compiling() or tensor.device.type != "cpu":
-            continue
-        real = tensor != pad
-        rows = (~real[:, :1] & real).any(dim=1).nonzero().flatten().tolist()
-        message = f"{name} must be padded behind, got padding first in rows {rows}"
-        that(not rows, message)
 
 
 def count(least: int = 1, most: int | None = None, **numbers: int) -> None:

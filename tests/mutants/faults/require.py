@@ -28,8 +28,6 @@ FAULTS = {
     ],
     "mask": [
         ("mask.dim() == 3 and len(shape) == 4", "False", "batch read as heads"),
-        ("mask.dim() == 2 and len(shape) == 4", "False", "batch read as queries"),
-        (" and len(mask) > 1", "", "one row for all refused"),
         ("mask.dim() > len(shape) or ", "", "too many axes"),
         ("m not in (1, n)", "m != n", "no broadcasting"),
         ("m not in (1, n)", "m not in (1, n, 0)", "no key"),
@@ -46,11 +44,6 @@ FAULTS = {
     "ids": [
         ("within(0, size - 1", "within(0, size", "one id too many"),
         ("within(0, size", "within(1, size", "padding refused"),
-    ],
-    "padding_behind": [
-        ("(~real[:, :1] & real)", "~real", "all padding refused"),
-        ("real[:, :1] & real)", "real[:, :1])", "rows of padding alone refused"),
-        ("that(not rows, message)", "pass", "padding in front taken"),
     ],
     "count": [
         (" or isinstance(number, bool)", "", "True is one"),
