@@ -181,6 +181,25 @@ def ids(size: int, **tokens: Int[Tensor, "..."]) -> None:
     within(0, size - 1, **tokens)
 
 
+def padding_behind(pad: int, **tokens: Int[Tensor, "b t"]) -> None:
+    """Require rows that begin with a real token, or are padding throughout.
+
+    Args:
+        pad: the id of padding.
+        tokens: ids; on a GPU they are not looked at.
+
+    Raises:
+        ValueError: if padding stands in front of a real token.
+    """
+    for name, tensor in tokens.items():
+        if torch.compiler.is_compiling() or tensor.device.type != "cpu":
+            continue
+        real = tensor != pad
+        rows = (~real[:, :1] & real).any(dim=1).nonzero().flatten().tolist()
+        message = f"{name} must be padded behind, got padding first in rows {rows}"
+        that(not rows, message)
+
+
 def count(least: int = 1, most: int | None = None, **numbers: int) -> None:
     """Require integers that are large enough, and not too large.
 

@@ -32,7 +32,10 @@ class SegmentLoss:
         return losses.mean()
 
     def batch_weight(self, batch: tuple[Tensor, Tensor]) -> int:
-        """Return the number of targets in a ``batch``, of which the loss is a mean."""
+        """Return the number of targets in a ``batch``, of which the loss is a mean.
+
+        Tokens and targets are ``(b, t)`` each.
+        """
         return batch[1].numel()
 
     def state_dict(self) -> dict[str, Tensor | None]:

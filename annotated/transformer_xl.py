@@ -134,7 +134,7 @@ class TransformerXLLayer(EncoderLayer):
         self,
         x: Float[Tensor, "b t d"],
         memory: Float[Tensor, "b _ d"],
-        mask: Bool[Tensor, "t s"] | None,
+        mask: Bool[Tensor, "1 1 t s"] | None,
         positions: Float[Tensor, "s d"],
     ) -> Float[Tensor, "b t d"]:
         """Return ``x`` after a look at ``memory`` by ``mask`` and ``positions``."""
@@ -243,7 +243,7 @@ class TransformerXL(nn.Module):
         require.at_most(memories=m, mem_len=c.mem_len)
         key, mask = torch.arange(m + t, device=tokens.device), None
         if c.same_length:
-            mask = key[m:, None] - key < c.mem_len  # (t, s)
+            mask = (key[m:, None] - key < c.mem_len)[None, None]  # (1, 1, t, s)
         if m + t > len(self.table):  # computed once, and again for more keys
             self.table = sinusoidal_encoding(m + t, c.d_model).to(self.table)
         furthest = m + t if c.clamp_len is None else c.clamp_len

@@ -503,7 +503,7 @@ BAD = table("""
         tokens must be a tensor of integers, got torch.float32
     relative_shift(torch.randn(5, 3))
         queries must be at most keys, got queries=5 and keys=3
-    model.layers[0].attention(x, mask=torch.ones(4, 3, dtype=torch.bool))
+    model.layers[0].attention(x, mask=torch.ones(1, 1, 4, 3, dtype=torch.bool))
         mask must be broadcastable to the shape (2, 5, 3, 3)
     update_memory(x, x, -1)
         mem_len must be an integer ≥ 0, got -1

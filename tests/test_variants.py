@@ -146,16 +146,22 @@ KINDS = {
 CONFIG = GPTConfig(11, d_model=D, heads=H, layers=2, d_ff=8, max_len=T, kv_heads=KV)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    ("kind", "window"),
+    [(kind, 3 if name == "window" else None) for name, kind in KINDS.items()],
+    ids=KINDS,
+)
 @pytest.mark.parametrize("pieces", [[1] * T, [4, 1, 2]])
 @torch.no_grad()
-def test_pieces_give_what_the_whole_gives(kind, pieces):
+def test_pieces_give_what_the_whole_gives(kind, window, pieces):
     model, ids = drawn(GPT(CONFIG, kind)).eval(), torch.randint(11, (B, T))
     reader = KeyValueCache(model)
     found = torch.cat([reader.read(one) for one in ids.split(pieces, dim=1)], dim=1)
     torch.testing.assert_close(found, model(ids))
     held = sum(x[0].numel() for pair in reader.kept for x in pair)
-    assert cache_numbers(CONFIG, T) == held == 2 * 2 * KV * K * T
+    kept = T if window is None else window
+    # of a window, its last keys are kept until the next ones are read
+    assert cache_numbers(CONFIG, T, window) == held == 2 * 2 * KV * K * kept
 
 
 def test_numbers_of_a_window_and_of_a_latent():

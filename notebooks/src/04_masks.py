@@ -139,7 +139,7 @@ show_source(causal_mask)
 # Let's uncover the page and see what happens. The text is a nursery rhyme that grows
 # one verse at a time:
 
-# %% Code: the rhyme tags=["hide-input"]
+# %%
 verses = [("malt", "lay in"), ("rat", "ate"), ("cat", "killed")]
 verses += [("dog", "worried")]
 verses += [("cow with the crumpled horn", "tossed")]
@@ -190,7 +190,7 @@ class Rhymer(nn.Module):
 # `text[:, :-1]`, and the loss asks for `text[:, 1:]`. We train two models, one with the mask
 # and one without:
 
-# %% Code: the training loop tags=["hide-input"]
+# %%
 indices = {c: i for i, c in enumerate(CHARACTERS)}
 data = torch.tensor([indices[c] for c in rhyme], device=device)
 

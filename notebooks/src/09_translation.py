@@ -97,6 +97,7 @@ print(f"measured: several answers cost at least {floor:.3f} nats per symbol")
 import random
 
 from annotated.batches import make_batch, token_batches
+from annotated.chapters.ch09 import drawings as ch09
 from annotated.recipes.translation import TRANSLATION_RECIPES, TranslationLoss
 
 recipe = TRANSLATION_RECIPES["spelling"]
@@ -382,6 +383,14 @@ wide = [tuple(said.split()) for said in wide]
 for name, outputs in (("greedy", greedy), ("beam of 4", wide)):
     both = error_rates(outputs, list(known.values()))
     print(f"{name:9} sounds {both['symbols']:.1%}, words {both['whole']:.1%}")
+
+# %% The module's beam search tags=["hide-input"]
+from annotated.page.notebook import show_source
+from annotated.search import beam_search
+
+show_source(
+    beam_search, fold="beam_search: for several sources, with ways to stop"
+)
 
 # %% Proof: the page's beam is the module's tags=["hide-input", "proof"]
 ch09.check_beam(beam, model, [ids_of(word) for word in words[:25]])

@@ -45,6 +45,11 @@ FAULTS = {
         ("within(0, size - 1", "within(0, size", "one id too many"),
         ("within(0, size", "within(1, size", "padding refused"),
     ],
+    "padding_behind": [
+        ("(~real[:, :1] & real)", "~real", "all padding refused"),
+        ("real[:, :1] & real)", "real[:, :1])", "rows of padding alone refused"),
+        ("that(not rows, message)", "pass", "padding in front taken"),
+    ],
     "count": [
         (" or isinstance(number, bool)", "", "True is one"),
         ("isinstance(number, Integral)", "isinstance(number, int)", "NumPy refused"),
