@@ -9,7 +9,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools import page
+from tools import notebook_named, page
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "notebooks/src/01_tiny.py"
@@ -225,9 +225,13 @@ def test_one_page_is_built_without_the_others(press):
     assert "<span></span>42\n" in press.read(built)
 
 
-@pytest.mark.parametrize("name", ["", "1", "19"])
-def test_a_name_that_begins_no_notebook_is_refused(capsys, name):
-    assert page.main([name]) == 1
-    assert f"NAME must begin a notebook, as 02 or 13b, got {name!r}" in (
-        capsys.readouterr().err
-    )
+@pytest.mark.parametrize("name", ["", "x", "19", "13b_"])
+def test_a_name_that_begins_no_notebook_is_refused(name):
+    with pytest.raises(SystemExit, match=f"as 08 or 13b, got '{name}'"):
+        page.main([name])
+
+
+def test_a_page_is_named_by_its_number_or_its_path():
+    names = "1", "01", "notebooks/01_seq2seq_attention.ipynb", "13b"
+    found = [notebook_named(name).name[:3] for name in names]
+    assert found == ["01_"] * 3 + ["13b"]
