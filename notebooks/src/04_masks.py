@@ -527,15 +527,12 @@ check_shape("both", both, b=2, h=1, t=5, s=5)
 ch04.broadcast(padding, causal, both)
 
 # %% [markdown]
-# (The second axis is for the heads of chapter 3; they share a mask.)
-#
 # Compare the shorter sentence's matrix with the triangle. The pads stand at the end, so a
 # real word's row is the same in both: whoever can't see the future can't see these pads.
 # **When do you need the padding mask, then?** In a causal decoder, if pads stand in front, as
-# when prompts are padded on the left; without a causal mask, as in an encoder, always. (And
-# the loss must skip pads in any case: 4.8.) In the module, the row is `padding_mask`
-# (`length_mask` makes the same from the sentences' lengths, *valid lengths* in some
-# libraries):
+# when prompts are padded on the left; without a causal mask, as in an encoder, always. In
+# the module, the row is `padding_mask` (`length_mask` makes the same from the sentences'
+# lengths):
 
 # %%
 from annotated.masks import padding_mask
@@ -595,11 +592,9 @@ for number in (1, 2):
 print(torch.zeros(2, 3).masked_fill(~visible, -1e9).softmax(dim=-1))
 
 # %% [markdown]
-# If the second row belongs to a pad, that does no harm (4.8). But when a translator
-# gets an empty sentence, every word it writes attends to padding alone. With nothing to
-# attend to, it's safest if all the weights are zero: then the output can't depend on the
-# padding. So give the row harmless scores before the softmax, and set its weights to zero
-# afterwards:
+# So when a translator gets an empty sentence, every word it writes attends to padding alone.
+# With nothing to attend to, it's safest if all the weights are zero: give the row harmless
+# scores before the softmax, and set its weights to zero afterwards:
 
 # %%
 from annotated.attention import masked_softmax
@@ -654,8 +649,7 @@ print("module:  ", weights[0, 0].tolist())
 # calls them `src_mask` and `src_key_padding_mask`. (A Hugging Face tokenizer returns an
 # `attention_mask` of ones and zeros: 1 means attend.) Function and module also take
 # floats (an *additive mask*), which are added to the scores: 0 where a query may attend,
-# −∞ where it may not. (So a mask of 0.0 and 1.0 hides nothing.)
-# <!-- given: 0.0, 1.0 -->
+# −∞ where it may not.
 #
 # Mix them up and no error is raised. With a causal mask, a word then attends to the
 # future alone; with a padding mask, to the padding alone. The longest sentence of a batch has
