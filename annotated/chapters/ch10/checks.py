@@ -148,7 +148,6 @@ logits.sigmoid() > thresholds
     logits.softmax(dim=-1) > thresholds
         # the decisions come from a softmax, which makes labels rivals
     logits.sigmoid() < thresholds  # the wrong way round: yes is above
-    logits.sigmoid() >= thresholds  # a chance that equals its threshold isn't above it
     F.one_hot(logits.argmax(dim=-1), logits.shape[-1]).bool()
         # exactly one yes for each text; there may be several, or none
 """)
