@@ -164,6 +164,17 @@ def cite(app, pagename, templatename, context, doctree) -> None:
     )
 
 
+def list_pages(app, exception: Exception | None) -> None:
+    """Write sitemap.xml, of all pages: Sphinx may write only those that changed."""
+    if exception or app.builder.name != "html" or not app.config.html_baseurl:
+        return
+    names = (f"{app.config.html_baseurl}{name}.html" for name in app.env.found_docs)
+    urls = "".join(f"<url><loc>{name}</loc></url>" for name in sorted(names))
+    schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    text = f'<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="{schema}">{urls}</urlset>'
+    (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")
+
+
 def check_links(app, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
@@ -254,4 +265,5 @@ def setup(app) -> dict:
     app.connect("html-page-context", cite)
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
+    app.connect("build-finished", list_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -46,7 +46,8 @@
     const texts = every(drawing, "text").filter((one) => one.textContent.trim() && seen(one));
     if (!marks.length && !texts.length) tell("nothing is drawn");
     // what one pair of axes clips is a group; frames and ticks stand outside of them
-    const ink = marks.filter((mark) => !mark.style.stroke.includes("--at-rule")); // no grid
+    const ink = marks.filter(({ style }) => // no line of a grid
+      style.fill !== "none" || !style.stroke.includes("--at-rule"));
     const clips = Map.groupBy(ink, (mark) =>
       mark.closest("[clip-path]")?.getAttribute("clip-path"));
     if (clips.size > 1) clips.delete(undefined);
