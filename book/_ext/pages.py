@@ -171,7 +171,8 @@ def list_pages(app, exception: Exception | None) -> None:
     names = (f"{app.config.html_baseurl}{name}.html" for name in app.env.found_docs)
     urls = "".join(f"<url><loc>{name}</loc></url>" for name in sorted(names))
     schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    text = f'<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="{schema}">{urls}</urlset>'
+    head = '<?xml version="1.0" encoding="utf-8"?>\n'
+    text = f'{head}<urlset xmlns="{schema}">{urls}</urlset>\n'
     (Path(app.outdir) / "sitemap.xml").write_text(text, encoding="utf-8")
 
 
