@@ -820,8 +820,8 @@ def test_each_sandbox_grades_where_it_works(name):
 def test_python_may_be_called_by_a_relative_path(runner, monkeypatch):
     path = os.path.relpath(sys.executable)
     monkeypatch.setattr(sys, "executable", os.path.join(os.getcwd(), "x", "..", path))
-    with Runner(runner.kind):
-        pass
+    with Runner(runner.kind) as started:
+        assert started.kind == runner.kind
 
 
 def test_no_weaker_sandbox_is_taken_unless_it_is_asked_for(runner, monkeypatch):
