@@ -532,7 +532,7 @@ ch04.broadcast(padding, causal, both)
 # **When do you need the padding mask, then?** In a causal decoder, if pads stand in front, as
 # when prompts are padded on the left; without a causal mask, as in an encoder, always. In
 # the module, the row is `padding_mask` (`length_mask` makes the same from the sentences'
-# lengths):
+# *valid lengths*):
 
 # %%
 from annotated.masks import padding_mask

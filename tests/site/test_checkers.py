@@ -18,6 +18,7 @@ pytestmark = pytest.mark.covers()
 def bar(height):
     figure, axes = plt.subplots(figsize=(1, 4 - height))
     axes.bar([0], [height])
+    axes.set_xticks([])
     return figure
 
 
@@ -41,7 +42,8 @@ DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAA"
     "AABJRU5ErkJggg=="
 )
-SOUND = f"""<!doctype html><html lang="en"><head><title>A page</title>
+SOUND = f"""<!doctype html><html lang="en"><head>
+<meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
 <style>
   body {{ background: var(--at-paper); color: var(--at-ink) }}
