@@ -127,7 +127,8 @@ def mask(mask: Bool[Tensor, "..."] | None, shape: tuple[int, ...]) -> None:
 
     Raises:
         ValueError: if it does not fit, or has three axes for scores of four: its first,
-            meant for the batch, would be read as the heads.
+            meant for the batch, would be read as the heads. Also if it has two and
+            could be (b, s) as well as (t, s), since b = t.
     """
     if mask is None or torch.compiler.is_compiling():
         return
@@ -135,6 +136,12 @@ def mask(mask: Bool[Tensor, "..."] | None, shape: tuple[int, ...]) -> None:
         raise ValueError(
             "mask must have the axes (batch, heads, queries, keys), "
             f"got {tuple(mask.shape)}; for one mask a sequence pass mask[:, None]"
+        )
+    if mask.dim() == 2 and len(shape) == 4 and 1 < len(mask) == shape[0] == shape[2]:
+        raise ValueError(
+            "mask must have the axes (batch, heads, queries, keys), "
+            f"got {tuple(mask.shape)}; for (queries, keys) pass mask[None, None], for "
+            "(batch, keys) mask[:, None, None]"
         )
     pairs = zip(reversed(mask.shape), reversed(shape), strict=False)
     if mask.dim() > len(shape) or any(m not in (1, n) for m, n in pairs):

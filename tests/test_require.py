@@ -194,6 +194,15 @@ def test_a_mask_whose_batch_would_be_read_as_heads_is_refused(axes):
         require.mask(torch.ones(axes, dtype=torch.bool), (2, 2, 3, 5))
 
 
+def test_a_mask_that_may_be_of_the_batch_or_of_the_queries_is_refused():
+    padding = torch.tensor([[True, True, False], [True, False, False], [True] * 3])
+    message = r"got \(3, 3\); .* mask\[None, None\], .* mask\[:, None, None\]"
+    with pytest.raises(ValueError, match=message):
+        require.mask(padding, (3, 2, 3, 3))
+    require.mask(padding, (4, 2, 3, 3))  # only (queries, keys) fits
+    require.mask(padding[:1, :1], (1, 2, 1, 3))
+
+
 def test_ids_in_the_vocabulary_pass():
     assert require.ids(7, tokens=torch.tensor([[0, 6]]), none=ints(0, 3)) is None
 

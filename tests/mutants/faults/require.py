@@ -28,6 +28,9 @@ FAULTS = {
     ],
     "mask": [
         ("mask.dim() == 3 and len(shape) == 4", "False", "batch read as heads"),
+        ("mask.dim() == 2 and len(shape) == 4", "False", "batch read as queries"),
+        ("1 < len(mask) == shape[0] == shape[2]", "len(mask) > 1", "(t, s) refused"),
+        ("1 < len(mask)", "len(mask)", "one row for all refused"),
         ("mask.dim() > len(shape) or ", "", "too many axes"),
         ("m not in (1, n)", "m != n", "no broadcasting"),
         ("m not in (1, n)", "m not in (1, n, 0)", "no key"),
