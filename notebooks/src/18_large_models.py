@@ -161,7 +161,7 @@ for (_, targets), line in zip(parts, ch18.CHAT, strict=True):
 # %%
 from annotated.chapters.ch18.large import large_model
 
-model = large_model().double()
+model = large_model(max_len=160).double()
 
 
 def gradient(model):  # of all weights, one long row
@@ -257,11 +257,28 @@ ch18.check_pieces(parts, whole)
 ch18.check_weights(weights)
 
 # %% [markdown]
-# In this book, `fit(…, accumulate=8, weight=count)` does it.
+# In this book, `fit(…, accumulate=8)` does it by itself: `next_token_loss` tells how many tokens its mean is over.
 #
 # The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
 # [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides well, because nothing is wrong while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
 #
+# **Packing.** As a batch, the eight rows are 432 tokens, 287 of them padding.<!-- exact: 432 = 8 * 54; 287 = 432 - 145 --> In one row they are 145, if no text sees another, and each counts its positions from 0:
+
+# %%
+from annotated.masks import count_positions, document_mask
+
+tokens, targets = (torch.cat(rows, dim=1) for rows in zip(*parts, strict=True))
+texts = [torch.full_like(row, i) for i, (row, _) in enumerate(parts)]
+mask = document_mask(torch.cat(texts, dim=1))  # True within one text
+positions = count_positions(mask)  # 0, 1, 2, …, 0, 1, 2, …
+
+for name, seen in (("masked", mask), ("not masked", None)):
+    model.zero_grad()
+    logits = model(tokens, seen, positions)
+    torch.nn.functional.cross_entropy(logits[0], targets[0]).backward()
+    print(f"{name:10} off by {off(gradient(model), wanted):.0e}")
+
+# %% [markdown]
 # ## 18.3 Half the bits
 #
 # A number in `float32` takes 32 bits. With 16 it takes half the memory, and a GPU computes products faster ([Micikevicius et al., 2018](https://arxiv.org/abs/1710.03740)). But which half of the bits do you give up? There are two answers, float16 and bfloat16:
