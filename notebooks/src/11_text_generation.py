@@ -737,11 +737,8 @@ ch11.slid()
 # %% [markdown]
 # But then every character moves to a different position, its vector changes, and the cache is no
 # longer valid: the model recomputes the whole window for each character. And what has left the window
-# is gone: where the bracket was opened, which function this is. If you cut the text into windows
-# instead, you lose more: at every cut, all of the past. That's the left end of the curves in 11.4,
-# near 3.7 bits.
+# is gone: where the bracket was opened, which function this is.
 # [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
-# <!-- recorded text: 3.7 = mean(r["by_position"][0] for r in record["rows"]) -->
 #
 # ## 11.9 Pitfalls
 #
@@ -770,6 +767,27 @@ expect(
 print(f"measured: a loss of {falls[-1]['loss']:.3f}; after d comes {stuck}")
 
 # %% [markdown]
+# **Two prompts in one batch, and the shorter one is continued wrongly.** Padding in front of a
+# prompt is read, and shifts its positions. Pass a mask, and positions that count real tokens:
+
+# %%
+from annotated.masks import count_positions, padding_mask
+
+prompt = encode("    def ")
+padded = torch.cat([encode("@@@@@"), prompt], dim=1)  # @ is padding here
+mask = padding_mask(padded, pad=encode("@").item())
+alone = model(prompt)[0, -1].softmax(dim=-1)
+for name, logits in (
+    ("padded", model(padded)),
+    ("masked", model(padded, mask)),
+    ("masked and counted", model(padded, mask, count_positions(mask))),
+):
+    moved = (logits[0, -1].softmax(dim=-1) - alone).abs().sum() / 2
+    print(f"{name:18} moves {moved:.0%} of the probability")
+
+# %% [markdown]
+# `sample(…, pad=…)` does both.
+#
 # **A low temperature gives noise.** You divided probabilities instead of logits, and took
 # the softmax of that.
 

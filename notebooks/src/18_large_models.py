@@ -276,7 +276,7 @@ for name, seen in (("masked", mask), ("not masked", None)):
     model.zero_grad()
     logits = model(tokens, seen, positions)
     torch.nn.functional.cross_entropy(logits[0], targets[0]).backward()
-    print(f"{name:10} off by {off(gradient(model), wanted):.0e}")
+    print(f"{name:10} off by {off(gradient(model), wanted):.1g}")
 
 # %% [markdown]
 # ## 18.3 Half the bits
