@@ -29,14 +29,17 @@ from annotated.page.frames import (
     Slider,
     Text,
     explorer,
+    plot_html,
+    render,
     rounded,
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import OTHER, THIS, visible
+from annotated.page.plots import OTHER, THIS, WEIGHTS, visible
 from annotated.page.records import grouped
 from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
 from annotated.recipes.several_heads import (
     ALPHABET,
     GIVING,
@@ -52,19 +55,86 @@ WORDS = "mary gave roses to susan".split()
 QUESTIONS = ["who", "what", "whom"]
 KINDS = ["person", "flower"]
 
-# ---- pictures of matrices ------------------------------------------------------------
+# ---- spotlights ----------------------------------------------------------------------
+
+
+def _spots(ax: plt.Axes, rows: Tensor, lamps: Sequence[str]) -> list[float]:
+    """Draw weights (h, 5) as light from lamps; return where the lamps stand."""
+    places = torch.linspace(0.5, 4.5, len(lamps)).tolist() if len(lamps) > 1 else [2.5]
+    for x, row, lamp in zip(places, rows.tolist(), lamps, strict=True):
+        ax.text(x, 0, lamp, ha="center", va="bottom", weight="bold")
+        for j, weight in enumerate(row):
+            ax.fill((x, j, j + 1), (0.2, 3, 3), color=WEIGHTS(0.6 * weight), lw=0)
+    for j, word in enumerate(WORDS):
+        weight = "bold" if word == "gave" else "normal"
+        ax.text(j + 0.5, 3.2, word, ha="center", va="top", weight=weight)
+    ax.set(xlim=(-0.3, 5.3), ylim=(4.2, -1))
+    ax.axis("off")
+    return places
+
+
+def looks(one: Tensor, three: Tensor, lamps: Sequence[str], **words: str) -> Html:
+    """Draw where the verb looks with one head (1, 5), and with three (3, 5)."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 1.9))
+    for ax, rows, names in zip(axes, (one, three), (["one head"], lamps), strict=True):
+        _spots(ax, rows, names)
+    said = Matrix(torch.cat([one, three]), "Weights of gave", ["one head", *lamps])
+    return show(
+        figure, alt=f"Light falls on {' '.join(WORDS)}. {said.words()}", **words
+    )
 
 
 def opening() -> Html:
-    """Show one blend of three nouns, and three answers."""
-    nouns, look = torch.eye(5)[[0, 2, 4]], {"columns": WORDS, "weights": True}
-    return chain(
-        Matrix(nouns.mean(dim=0), "one head: one blend", ["gave"], **look),
-        Matrix(
-            nouns, "three heads: three answers", [f"{q}?" for q in QUESTIONS], **look
-        ),
-        caption="How much “gave” should take from each word.",
+    """Draw one blend of three nouns, and three answers."""
+    nouns, lamps = torch.eye(5)[[0, 2, 4]], [f"{question}?" for question in QUESTIONS]
+    return looks(
+        *(nouns.mean(dim=0, keepdim=True), nouns, lamps),
+        title="One blend, or three answers",
+        caption="How much “gave” should take from each word: the more, the stronger "
+        "the light.",
     )
+
+
+def verb_looks(one: Tensor, three: Tensor) -> Html:
+    """Draw where the verb looks in trained models of one head and of three, (h, 5)."""
+    roles = ["who", "gave", "what", "to", "whom"]
+    jobs = [roles[row.argmax()] for row in three]
+    return looks(
+        *(one, three, [f"head {r}: {job}" for r, job in enumerate(jobs)]),
+        title="What the verb looks at after training",
+        caption="Each head is named after the word that it looks at most.",
+    )
+
+
+def merged(weights: Tensor, row: Tensor) -> Html:
+    """Draw where three heads look (3, 5), and their answers, joined to a row (6)."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.7))
+    lamps = [f"head {r}: {question}?" for r, question in enumerate(QUESTIONS)]
+    answers = [*zip(lamps, row.view(3, 2).tolist(), strict=True)]
+    arrow = {"arrowstyle": "->", "color": COLOURS["ink"]}
+    places = _spots(ax, weights, lamps)
+    for r, (x, (_, pair)) in enumerate(zip(places, answers, strict=True)):
+        end = 2.5 + 1.05 * (r - 1)
+        for middle, y in ((x, 4.6), (end, 7.4)):
+            for i, value in enumerate(pair):
+                left, fill = middle + i / 2 - 0.5, (COLOURS["value"], value / 4)
+                ax.add_patch(plt.Rectangle((left, y), 0.5, 1, fc=fill, ec=OTHER))
+                place = left + 0.25, y + 0.5
+                ax.text(*place, f"{value:.2f}", ha="center", va="center")
+        ax.annotate("", (end, 7.3), (x, 5.7), arrowprops=arrow)
+    ax.text(0.8, 7.9, "gave", ha="right", va="center", weight="bold")
+    ax.set_ylim(8.6, -1)
+    said = "; ".join(f"{lamp} {p:.2f}, {f:.2f}" for lamp, (p, f) in answers)
+    return show(
+        figure,
+        title="Three heads light up three words, and their answers stand side by side",
+        alt="Light from three heads falls on mary, roses and susan. Below each head is "
+        f"its answer, person and flower, and at the end the three in a row: {said}.",
+        caption="In each pair: person, then flower.",
+    )
+
+
+# ---- pictures of matrices ------------------------------------------------------------
 
 
 def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
@@ -83,42 +153,12 @@ def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
     return Html("".join(shown))
 
 
-def keys(W_k: Tensor, traits: Sequence[str]) -> Html:
-    """Show which trait makes the keys of each head, of ``W_k`` (6, 6)."""
-    names = ["0: who", "", "1: what", "", "2: whom", ""]
-    return chain(Matrix(W_k, "W_k, two rows for each head", names, traits))
-
-
 def answer(weights: Tensor, values: Tensor) -> Html:
     """Show what a head takes: weights (t) of one query, and values (t, 2)."""
     return chain(
         *(Matrix(weights, "weights of gave", columns=WORDS, weights=True), "·"),
         *(Matrix(values, "values", WORDS, KINDS), "="),
         Matrix(weights @ values, "the head's answer", columns=KINDS),
-    )
-
-
-def merged(rows: Tensor) -> Html:
-    """Show the answers of three heads side by side, (t, 6)."""
-    return chain(
-        Matrix(rows, "merged", WORDS, ["who", "", "what", "", "whom", ""], 1, heads=3),
-        caption="In each head: person, then flower. Only “gave” has a query; the other "
-        "words get plain averages.",
-    )
-
-
-def looks(one: Tensor, three: Tensor) -> Html:
-    """Show where the verb looks in trained models of one head and of three, (h, t)."""
-    roles = ["who", "gave", "what", "to", "whom"]
-    jobs = [roles[row.argmax()] for row in three]
-    look: dict[str, Any] = {"columns": WORDS, "weights": True}
-    return chain(
-        Matrix(one, "one head", ["gave"], **look),
-        Matrix(
-            three, "three heads", [f"{r}: {job}" for r, job in enumerate(jobs)], **look
-        ),
-        caption="Trained, not hand-made. Each head is named after the word it looks at "
-        "most.",
     )
 
 
@@ -141,13 +181,14 @@ def learning(
 
 
 def part_ways(rows: Tensor, right: Sequence[float]) -> Html:
-    """Show where three heads look (3, t), and the share of right answers."""
-    names = [f"head {r}" for r in range(len(rows))]
-    return chain(
-        Matrix(rows, "weights of gave", names, WORDS, weights=True),
-        "→",
-        Matrix([right], "right answers", columns=QUESTIONS, weights=True),
-    )
+    """Draw where three heads look (3, t), and say the share of right answers."""
+    figure, ax = plt.subplots(figsize=(8.1, 2))
+    heads = [f"head {r}" for r in range(len(rows))]
+    _spots(ax, rows, heads)
+    drawn = plot_html(figure, Matrix(rows, "Light", heads, WORDS).words())
+    shares = zip(QUESTIONS, right, strict=True)
+    said = f"Right answers: {', '.join(f'{q} {share:.0%}' for q, share in shares)}."
+    return Html(drawn + render("paragraph", kind="says", text=said))
 
 
 def parted(by_step: Mapping[int, tuple[Tensor, Sequence[float]]]) -> Html:
@@ -717,16 +758,19 @@ def entropy(weights: Tensor) -> float:
     return torch.special.entr(weights).sum().item()
 
 
-def flatness(rows: Mapping[str, Tensor]) -> plt.Figure:
-    """Plot sorted weights by what the scores were divided by."""
-    figure, ax = plt.subplots(figsize=(4.4, 2.8))
+def flatness(rows: Mapping[str, Tensor]) -> Html:
+    """Plot sorted weights by what the scores were divided by, and say the largest."""
+    figure, ax = plt.subplots(figsize=(8.1, 2.8))
     for (name, weights), color in zip(rows.items(), (OTHER, THIS), strict=True):
         ax.plot(range(1, len(weights) + 1), weights, color=color)
         y = 0.17 if color is THIS else 0.22
         ax.text(32, y, f"divided by {name}", color=color, ha="right")
     ax.axhline(1 / len(weights), color=OTHER, lw=1)
     ax.set(ylim=(0, 0.27), xlabel="key, from the largest weight", ylabel="weight")
-    return figure
+    most = " and ".join(f"{w[0]:.2f} divided by {name}" for name, w in rows.items())
+    said = f"The largest weight: {most}."
+    drawn = plot_html(figure, said)
+    return Html(drawn + render("paragraph", kind="says", text=said))
 
 
 def check_temperature(sorted_weights: Callable) -> None:
