@@ -135,7 +135,7 @@ for way in ("filled", "added"):
 # It is safer never to make the NaN. Take the row out **before** the softmax, and
 # empty it afterwards, as the module does:
 
-# %%
+# %% Source: the module's softmax tags=["hide-input"]
 from annotated.attention import masked_softmax
 from annotated.page.notebook import show_source
 
