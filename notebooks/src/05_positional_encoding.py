@@ -60,7 +60,11 @@ first, second = self_attention(annoyed), self_attention(pleased)
 # them into one vector:
 
 # %% Picture: what attention returns for the two reviews tags=["hide-input"]
-ch05.averages(first, second)
+ch05.averages(
+    *(first, second),
+    "What attention returns: the same four rows in another order, and the same "
+    "average.",
+)
 
 # %% Proof: with four random heads, too tags=["hide-input", "proof"]
 ch05.check_bag()
@@ -105,8 +109,6 @@ from annotated.positions import sinusoidal_encoding  # written in 5.3
 clocks = sinusoidal_encoding(4, 4)
 first = self_attention(annoyed + clocks)
 second = self_attention(pleased + clocks)
-print("annoyed", first.mean(dim=0))
-print("pleased", second.mean(dim=0))
 
 # %% Picture: each word plus the clocks of its position tags=["hide-input"]
 ch05.summed(annoyed, clocks)
@@ -116,8 +118,12 @@ ch05.check_sum()
 
 # %% [markdown]
 # In the other review *good* is at position 3. It becomes a different vector, so it gives and
-# receives different weights, and the averages differ.
-#
+# receives different weights, and the averages differ:
+
+# %% Picture: with clocks, the averages differ tags=["hide-input"]
+ch05.averages(first, second, "What attention returns, with the clocks.")
+
+# %% [markdown]
 # **Why not put the position beside the word, instead of blurring it?** You could
 # concatenate the word's vector $x$ and the position's vector $u$. The longer vector is
 # then multiplied by a matrix $W$, and that's a sum of two products:
@@ -187,10 +193,9 @@ def table_by_hand(length, d):
 
 # %% [markdown]
 # The module does it without loops: positions in a column times speeds in a row give all
-# the angles at once. (Its class `PositionalEncoding` adds the rows from `start` on to a
-# sequence.)
+# the angles at once. (Its class `PositionalEncoding` adds the rows, counted from `start`.)
 
-# %%
+# %% Source: speeds, and the table tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.positions import PositionalEncoding, frequencies
 
@@ -335,11 +340,7 @@ print(
 #
 # it depends on the **offset** $p - r$ and on nothing else. (Its sign is lost: that's why a
 # head that looks back needs a projection.)
-
-# %% Figure: dot products of positions tags=["hide-input"]
-ch05.kernel()
-
-# %% [markdown]
+#
 # ## 5.5 Rotary positions
 #
 # The dot product of two positions depends only on their offset. But we add positions to
@@ -408,7 +409,7 @@ ch05.diagonals()
 # queries and keys changes. (Its `turn` is `rotary_embedding` with a table of angles that is
 # computed once.)
 
-# %%
+# %% Source: the rotation, and the class tags=["hide-input"]
 from annotated.positions import (
     RotaryMultiHeadAttention,
     rotary_embedding,
@@ -416,10 +417,10 @@ from annotated.positions import (
     turn_pairs,
 )
 
-show_source(rotary_embedding, rotary_table, turn_pairs)
-
-# %%
-show_source(RotaryMultiHeadAttention.project)
+show_source(
+    *(rotary_embedding, rotary_table, turn_pairs),
+    RotaryMultiHeadAttention.project,
+)
 
 # %% Proof: function and class are this rotation tags=["hide-input", "proof"]
 ch05.check_rotary(turn)
@@ -817,20 +818,6 @@ show_table(
 # the same scale.
 # <!-- given: 0.02 -->
 #
-# <details><summary>Two more pitfalls: most columns of your table hardly change; a table
-# that stays on the CPU</summary>
-#
-# In the exponent $2i/d$, $i$ counts *pairs*, up to $d/2 - 1$. If it counted dimensions, the
-# exponents would run twice as far, and a sine and its neighbour would no longer be one hand.
-#
-# `model.to(…)` moves parameters and buffers, but no plain attribute. Use `register_buffer`.
-#
-# </details>
-
-# %% Measured: two tables that are wrong tags=["hide-input", "proof"]
-ch05.check_slips()
-
-# %% [markdown]
 # ## 5.9 Quick questions and exercises
 #
 # <details><summary>Why a sine <em>and</em> a cosine at each speed, rather than two

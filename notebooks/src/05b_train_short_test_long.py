@@ -48,7 +48,7 @@ ch05.check_learned(learned, x)
 # Real data doesn't stop at some length. It thins out. Suppose most training sequences are
 # short, a few are long, and none is longer than 80:
 
-# %%
+# %% Source: the lengths tags=["hide-input"]
 from annotated.chapters.ch05.reading import skewed_lengths
 from annotated.page.notebook import show_source
 

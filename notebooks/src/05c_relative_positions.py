@@ -17,7 +17,7 @@ ch05.alibi()
 # %% [markdown]
 # You'll meet these in the papers and configuration files of language models; nothing
 # later in the book needs them. This page continues
-# [chapter 5](05_positional_encoding.ipynb). About 17 minutes.
+# [chapter 5](05_positional_encoding.ipynb). About 15 minutes.
 #
 # ## 5c.1 A number for each distance
 #
@@ -34,15 +34,13 @@ ch05.alibi()
 # [Press et al., 2022](https://arxiv.org/abs/2108.12409)) takes $b = -m\,|p - r|$: each
 # step away costs $m$. With eight heads the slopes $m$ are ½, ¼, … 1/256, and none of
 # it is learned. It was made for causal models, where $r \le p$ and a distance says it
-# all.
+# all. The class is a `MultiHeadAttention` that adds `bias(offset)`:
 
-
-# %%
+# %% Source: ALiBi tags=["hide-input"]
 from annotated.chapters.ch05.distance import ALiBiAttention
 from annotated.page.notebook import show_source
 
-show_source(ALiBiAttention)  # a MultiHeadAttention that adds bias(offset)
-
+show_source(ALiBiAttention)
 
 # %% [markdown]
 # What can such a head still hear? Let all keys match equally well, but for one:
@@ -86,7 +84,7 @@ play(
 # for keys to the left, half for keys to the right. (T5's decoder, which looks only to the
 # left, has all of them there.)
 
-# %%
+# %% Source: the buckets tags=["hide-input"]
 from annotated.chapters.ch05.distance import t5_bucket
 
 show_source(t5_bucket)
