@@ -79,9 +79,9 @@ def opposites(function: Tensor, module: Tensor) -> Html:
     """Show the weights (1, 3) of one query that both give under one mask."""
     names = {"columns": ["True", "True", "False"], "weights": True}
     return chain(
-        Matrix(function, "F.scaled_dot_product_attention", **names),
-        Matrix(module, "nn.MultiheadAttention", **names),
-        caption="Above each key, its entry of the mask.",
+        Matrix(function, "function", **names),
+        Matrix(module, "module", **names),
+        caption="The weights of a query. Above each key, its entry of the mask.",
     )
 
 
