@@ -400,9 +400,9 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 
 # %% [markdown]
 # **Nobody assigned the questions. Why do heads divide the work?** Because of the loss: as
-# long as no head reads a noun, its question can only be guessed. So a head that turns there
-# gains more than one that reads a noun a second time. And they can part because each starts from
-# its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
+# long as no head reads a noun, its question can only be guessed. So a head that turns to this
+# noun lowers the loss more than a head that reads a noun a second time. And heads can part
+# because each starts from its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
 # get equal gradients and stay copies.) Watch them part:
 
 # %% Try it: three heads while they learn tags=["hide-input"]
@@ -544,7 +544,7 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
 #  if row["heads"] == 1), 59 = max(row["right"] for row in record["letters"]
 #  if row["heads"] == 8) -->
 #
-# **Are all eight needed?** This one trained model relies on each of them, though not equally.
+# **Are all eight needed?** This one trained model relies on each head, though not equally.
 # (Removing a head, an *ablation*, puts zeros in the place of its numbers, with no
 # retraining.) In larger models many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
 # a fifth of a translation model's heads, and two fifths of BERT's, at test time, with no

@@ -639,7 +639,7 @@ play(
     longer_context,
     label="Which pairs meet angles never seen?",
     rope_theta=[10_000, 30_000, 100_000, 500_000],
-    factor=[1, 2, 4, 8],
+    factor=[1, 2, 4],
     question="Get rid of the red, first with the factor, then with rope_theta "
     "alone. What does each do to the fastest pair?",
     caption="Grey: trained on 4,096 tokens, with a base of 10,000. Blue: the same "

@@ -708,7 +708,7 @@ def alibi() -> Html:
         *(Matrix(scores, "scores", words, row=2, digits=1, narrow=True), "+"),
         *(Matrix(bias, "bias, slope 1", row=2, digits=0, narrow=True), "→"),
         Matrix((scores + bias).softmax(dim=-1), "softmax: weights", **lit),
-        caption="ALiBi: a word further away needs a higher score to be heard.",
+        caption="ALiBi: a word further away needs a higher score for the same weight.",
     )
 
 
