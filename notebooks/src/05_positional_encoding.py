@@ -417,9 +417,9 @@ from annotated.positions import (
     turn_pairs,
 )
 
+show_source(rotary_embedding, rotary_table, turn_pairs)
 show_source(
-    *(rotary_embedding, rotary_table, turn_pairs),
-    RotaryMultiHeadAttention.project,
+    RotaryMultiHeadAttention.project, fold="The class turns queries and keys"
 )
 
 # %% Proof: function and class are this rotation tags=["hide-input", "proof"]
@@ -463,8 +463,6 @@ from annotated.page.notebook import recorded
 ch05.by_length(recorded("positions"))
 
 # %% [markdown]
-# (To guess is to name the most frequent of the other symbols in the sequence.)
-#
 # Let's look inside. Two of the four are trained while this page runs, and in both, one
 # layer learns to look at the previous position. Here are these layers:
 

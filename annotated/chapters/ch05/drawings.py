@@ -180,7 +180,7 @@ def hands(table: Tensor) -> Html:
     name_lines(ax)
     return show(
         figure,
-        title="Two columns a hand, and the next hand is slower",
+        title="Two columns per hand, and each hand is slower than the one before",
         alt="Above, all twenty dimensions by position, as shades: the first change "
         "sign every few positions, the last hardly change. Below, dimensions 4 and 5 "
         "as curves, a sine and a cosine of one speed, and 6 and 7, of a slower one.",
@@ -487,8 +487,8 @@ def by_length(record: Mapping[str, Any]) -> Html:
     return show(
         figure,
         title="Beyond the training lengths, on this task, only rotary holds up",
-        caption="Medians of three recorded seeds. Grey: the lengths of training; "
-        "beyond them, the answers after position 31 alone.",
+        caption="Medians of three recorded seeds. Grey: lengths of training; beyond, "
+        "answers after position 31. Guessing: the most frequent other symbol.",
     )
 
 
