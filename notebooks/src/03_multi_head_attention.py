@@ -263,8 +263,7 @@ show_source(
 #
 # **Cross-attention** is how a translator reads its source. Suppose the Italian *maria
 # donò …* is being written. At the verb *donò*, the same three questions come up, but now
-# they go to the English sentence. (Our vector for *donò* says only that it is a verb. So
-# does the vector of *gave*, so the answers are the same.)
+# they go to the English sentence.
 
 # %% Figure: a verb that asks another sentence tags=["hide-input"]
 verb = torch.tensor([[[0.0, 0, 1, 0, 0, 0]]])  # donò: a verb, and nothing else
@@ -306,7 +305,6 @@ ch03.check_view_alone()
 #
 # ## 3.5 Will a model learn the three questions by itself?
 #
-# Our heads were hand-made. Can training find such heads by itself?
 # There are forty-eight nouns, and any of them may give, be given or receive: *kings gave
 # songs to horses*. So no noun reveals its role, and the model must use positions.
 # It gets a vector per word, a vector per position, one attention layer in which
@@ -324,7 +322,7 @@ show_source(Giving, fold="Giving: the model")
 # heads? Three? Every model has the same width, 48, and the same number of parameters.
 
 # %%
-from annotated.recipes.several_heads import answers_right, train_giving
+from annotated.recipes.several_heads import Giving, answers_right, train_giving
 
 models = {}
 for heads in (1, 3):
@@ -429,7 +427,6 @@ ch03.check_alike(tokens)
 # attention, and in three recorded runs one head answers each question correctly more than
 # 99% of the time ([page 3c](03c_how_many_heads.ipynb)). The network can turn *mary as the
 # giver* and *mary as the receiver* into two unrelated vectors, which survive being added up.
-# With several heads, you don't need a network before attention.
 # <!-- recorded several_heads: 99 = floor(100 * min(min(row["right"]) for row in
 #  record["network"] if row["network"])) / 100 -->
 #
@@ -442,6 +439,7 @@ ch03.check_alike(tokens)
 # one linear layer.
 
 # %% tags=["remove-stderr"]
+from annotated.attention import MultiHeadAttention
 from annotated.recipes.several_heads import (
     MissingLetter,
     letters_right,

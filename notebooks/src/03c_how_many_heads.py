@@ -184,7 +184,7 @@ show_source(WordNetwork)
 # %% [markdown]
 # One head with it and without, after three times as many steps as before:
 
-# %% tags=["remove-stdout"]
+# %% Table: one head, with the network and without tags=["hide-input", "remove-stdout"]
 record = recorded("several_heads")
 ch03.network_table(record["network"])
 

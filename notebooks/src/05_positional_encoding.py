@@ -237,6 +237,9 @@ ch05.reach()
 
 
 # %%
+from annotated.positions import frequencies
+
+
 def move(s, d):
     blocks = []
     for w in frequencies(d).tolist():

@@ -369,8 +369,8 @@ def diagonals() -> Html:
     return chain(
         Matrix(added[:5, :5], "clocks added", **places),
         Matrix(rotary[:5, :5], "rotary", **places),
-        caption="Rows: position of the query; columns: position of the key. Read along "
-        "a diagonal, where the offset is the same: on the right, one number.",
+        caption="Rows: position of the query; columns: position of the key. Along a "
+        "diagonal the offset is the same, and rotary positions give one number.",
     )
 
 
