@@ -55,7 +55,7 @@ swapped = x.clone()
 swapped[[0, 4], :2] = x[[4, 0], :2]  # the names trade places
 blend = torch.tensor([1, 0, 1, 0, 1]) / 3
 
-# %% Picture: two sentences, one output tags=["hide-input"]
+# %% Figure: two sentences, one output tags=["hide-input"]
 # exact: 1.33 = 4/3
 ch03.blends(blend, x, swapped)
 

@@ -54,23 +54,38 @@ from annotated.recipes.several_heads import (
 WORDS = "mary gave roses to susan".split()
 QUESTIONS = ["who", "what", "whom"]
 KINDS = ["person", "flower"]
+ARROW = {"arrowstyle": "->", "color": COLOURS["ink"]}
 
 # ---- spotlights ----------------------------------------------------------------------
 
 
-def _spots(ax: plt.Axes, rows: Tensor, lamps: Sequence[str]) -> list[float]:
+def _spots(
+    ax: plt.Axes, rows: Tensor, lamps: Sequence[str], words: Sequence[str] = WORDS
+) -> list[float]:
     """Draw weights (h, 5) as light from lamps; return where the lamps stand."""
     places = torch.linspace(0.5, 4.5, len(lamps)).tolist() if len(lamps) > 1 else [2.5]
     for x, row, lamp in zip(places, rows.tolist(), lamps, strict=True):
         ax.text(x, 0, lamp, ha="center", va="bottom", weight="bold")
         for j, weight in enumerate(row):
             ax.fill((x, j, j + 1), (0.2, 3, 3), color=WEIGHTS(0.6 * weight), lw=0)
-    for j, word in enumerate(WORDS):
+    for j, word in enumerate(words):
         weight = "bold" if word == "gave" else "normal"
         ax.text(j + 0.5, 3.2, word, ha="center", va="top", weight=weight)
     ax.set(xlim=(-0.3, 5.3), ylim=(4.2, -1))
     ax.axis("off")
     return places
+
+
+def _pair(
+    ax: plt.Axes, middle: float, top: float, pair: Sequence[float], digits: int = 2
+) -> None:
+    """Draw a person and a flower side by side."""
+    side = 0.55 if digits else 0.46
+    for i, value in enumerate(pair):
+        left, fill = middle + side * (i - 1), (COLOURS["value"], value / 4)
+        ax.add_patch(plt.Rectangle((left, top), side, 1, fc=fill, ec=OTHER))
+        place = left + side / 2, top + 0.5
+        ax.text(*place, f"{value:.{digits}f}", ha="center", va="center")
 
 
 def looks(one: Tensor, three: Tensor, lamps: Sequence[str], **words: str) -> Html:
@@ -106,23 +121,42 @@ def verb_looks(one: Tensor, three: Tensor) -> Html:
     )
 
 
+def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
+    """Draw what one blend (t) makes of a sentence, and of its names exchanged."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.3))
+    exchanged, said = ["susan", "gave", "roses", "to", "mary"], []
+    for ax, words, rows in zip(axes, (WORDS, exchanged), (x, swapped), strict=True):
+        _spots(ax, blend[None], ["gave: a third each"], words)
+        traits = rows[:, :2]
+        for j, pair in enumerate(traits.tolist()):
+            _pair(ax, j + 0.5, 4.2, pair, digits=0)
+        _pair(ax, 2.5, 6.7, (blend @ traits).tolist())
+        ax.plot((0, 5), (5.5, 5.5), color=ARROW["color"], lw=1)
+        ax.annotate("", (2.5, 6.6), (2.5, 5.4), arrowprops=ARROW)
+        ax.text(1.8, 7.2, "output", ha="right", va="center")
+        ax.set_ylim(7.9, -1)
+        output = Matrix(blend @ traits, "the output", None, KINDS)
+        said.append(f"{' '.join(words)}. {output.words()}")
+    return show(
+        figure,
+        title="Whoever gives, the blend is the same",
+        alt=f"A third of the light on each noun. {' '.join(said)}",
+        caption="Below each word: how much of a person, how much of a flower.",
+    )
+
+
 def merged(weights: Tensor, row: Tensor) -> Html:
     """Draw where three heads look (3, 5), and their answers, joined to a row (6)."""
     figure, ax = plt.subplots(figsize=(8.6, 3.7))
     lamps = [f"head {r}: {question}?" for r, question in enumerate(QUESTIONS)]
     answers = [*zip(lamps, row.view(3, 2).tolist(), strict=True)]
-    arrow = {"arrowstyle": "->", "color": COLOURS["ink"]}
     places = _spots(ax, weights, lamps)
     for r, (x, (_, pair)) in enumerate(zip(places, answers, strict=True)):
-        end = 2.5 + 1.05 * (r - 1)
-        for middle, y in ((x, 4.6), (end, 7.4)):
-            for i, value in enumerate(pair):
-                left, fill = middle + i / 2 - 0.5, (COLOURS["value"], value / 4)
-                ax.add_patch(plt.Rectangle((left, y), 0.5, 1, fc=fill, ec=OTHER))
-                place = left + 0.25, y + 0.5
-                ax.text(*place, f"{value:.2f}", ha="center", va="center")
-        ax.annotate("", (end, 7.3), (x, 5.7), arrowprops=arrow)
-    ax.text(0.8, 7.9, "gave", ha="right", va="center", weight="bold")
+        end = 2.5 + 1.15 * (r - 1)
+        _pair(ax, x, 4.6, pair)
+        _pair(ax, end, 7.4, pair)
+        ax.annotate("", (end, 7.3), (x, 5.7), arrowprops=ARROW)
+    ax.text(0.65, 7.9, "gave", ha="right", va="center", weight="bold")
     ax.set_ylim(8.6, -1)
     said = "; ".join(f"{lamp} {p:.2f}, {f:.2f}" for lamp, (p, f) in answers)
     return show(
@@ -135,22 +169,6 @@ def merged(weights: Tensor, row: Tensor) -> Html:
 
 
 # ---- pictures of matrices ------------------------------------------------------------
-
-
-def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
-    """Show what one blend (t) makes of a sentence, and of its names exchanged."""
-    shown = []
-    for names, rows in (
-        (WORDS, x),
-        (["susan", "gave", "roses", "to", "mary"], swapped),
-    ):
-        picture = chain(
-            *(Matrix(blend, "weights of gave", columns=names, weights=True), "·"),
-            *(Matrix(rows[:, :2], " ".join(names), names, KINDS), "="),
-            Matrix(blend @ rows[:, :2], "output", columns=KINDS),
-        )
-        shown.append(picture.text)
-    return Html("".join(shown))
 
 
 def answer(weights: Tensor, values: Tensor) -> Html:
