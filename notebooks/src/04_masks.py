@@ -275,7 +275,7 @@ ch04.written_table(written, beginnings)
 # %% [markdown]
 # The masked model writes the rhyme, which is all we ask of it. The model without the mask
 # babbles, as it does with all three recorded seeds. Its loss says the same once you hide what
-# lies ahead:
+# stands ahead:
 
 
 # %% Measured: losses with the text in view, and with the past alone tags=["hide-input"]
@@ -296,7 +296,7 @@ def two_losses(model):
 rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 
 # %% Measured: one writes the rhyme, the other does worse than guessing tags=["hide-input", "proof"]
-from annotated.page.notebook import expect, say
+from annotated.page.notebook import expect, say, show_table
 
 shares = {
     name: sum(text in rhyme for text in texts) / len(texts)
@@ -329,19 +329,24 @@ expect(
     above=1,
     unlike=("with the mask", with_mask[1] / math.log(v)),
 )
-say(
-    "With the whole window in view, the loss is "
-    f"{with_mask[0]:.2f} with the mask and {without[0]:.2f} without, far below "
-    f"the {floor:.2f} that is possible without peeking. Cut the "
-    "window off before the character to guess, as in writing, and it is "
-    f"{with_mask[1]:.2f} and {without[1]:.2f}. Guessing blindly among {v} "
-    f"characters would cost {math.log(v):.2f}."
+show_table(
+    [
+        "loss per character",
+        "whole window in view",
+        "only the past, as in writing",
+    ],
+    [
+        [name, *(f"{loss:.2f}" for loss in losses)]
+        for name, losses in rhyme_losses.items()
+    ],
+    f"The lowest without peeking is {floor:.2f}. A blind guess among {v} "
+    f"characters costs {math.log(v):.2f}.",
 )
 
 # %% [markdown]
-# Why? At position $i$ it has to guess character $i + 1$, and that
-# character is in its own input, one position ahead. When it writes, there is nothing ahead.
-# Does it copy? We hide that one position from each query of the trained model.
+# Why does the unmasked model fail when it writes? At position $i$ it has to guess character
+# $i + 1$, and that character is in its own input, one position ahead. When it writes, nothing
+# stands ahead. Does it copy? We hide that one position from each query of the trained model.
 
 # %% A line of the rhyme, for the test below tags=["hide-input"]
 line = rhyme[35:57]

@@ -367,9 +367,6 @@ def turn(pair, position, speed=0.5):
 
 
 query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 2.0])
-for p, r in ((2, 0), (5, 3), (102, 100), (0, 2)):
-    score = turn(query, p) @ turn(key, r)
-    print(f"query at {p:3}, key at {r:3}: score {score:5.2f}")
 
 # %% Try it: a query and a key, turned by their positions tags=["hide-input"]
 ch05.rotary_explorer(turn, query, key)
@@ -783,13 +780,12 @@ ch05.check_steps(copier, rows, START)
 
 # %% [markdown]
 # **A model you downloaded writes nonsense, and every shape fits.** It was
-# trained with the other rotary layout. Here's our rotary model, run with half-split
-# pairs:
+# trained with the other rotary layout.
 
 # %% Measured: the rotary model in the other layout tags=["hide-input", "proof"]
 from unittest.mock import patch
 
-from annotated.page.notebook import expect
+from annotated.page.notebook import expect, say
 
 as_trained = right(models["rotary"], 32).mean().item()
 with patch.object(
@@ -804,12 +800,9 @@ expect(
     above=0.1,
     unlike=("in its own layout", 1 - as_trained),
 )
-show_table(
-    ["layout", "right answers"],
-    [
-        ["interleaved, as trained", f"{as_trained:.0%}"],
-        ["half-split", f"{other_layout:.0%}"],
-    ],
+say(
+    f"Our rotary model gives {as_trained:.0%} right answers. Run with half-split "
+    f"pairs, it gives {other_layout:.0%}."
 )
 
 # %% [markdown]

@@ -19,7 +19,7 @@ ch05.ends(record)
 
 # %% [markdown]
 # This page looks closer at the experiment of [chapter 5](05_positional_encoding.ipynb).
-# You don't need it to go on. About 10 minutes.
+# You don't need this page to read on. About 10 minutes.
 #
 # ## 5b.1 A learned table
 #

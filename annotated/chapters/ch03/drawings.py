@@ -139,7 +139,7 @@ def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
         said.append(f"{' '.join(words)}. {output.words()}")
     return show(
         figure,
-        title="Whoever gives, the blend is the same",
+        title="Mary gives or Susan gives: the blend is the same",
         alt=f"A third of the light on each noun. {' '.join(said)}",
         caption="Below each word: how much of a person, how much of a flower.",
     )
