@@ -66,8 +66,8 @@ same = "both sentences leave the same output at the verb"
 check_close(same, blend @ x, blend @ swapped, 1e-5)
 
 # %% [markdown]
-# The outputs are the same: person 1.33, flower 1. The word *gave* knows that people and flowers are involved. It no
-# longer knows who gave what to whom. <!-- exact: 1.33 = 4/3 -->
+# The outputs are the same: person 1.33, flower 1. The word *gave* knows that people and
+# flowers are involved. It no longer knows who gave what to whom. <!-- exact: 1.33 = 4/3 -->
 #
 # **Couldn't the weights differ?** Say 0.6, 0.3 and 0.1, first noun to last. Then our two
 # sentences do give two different sums. But a sum has to be taken apart again, and from this
@@ -400,8 +400,8 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 # **Nobody assigned the questions. Why do heads divide the work?** Because of the loss: as
 # long as no head reads a noun, its question can only be guessed. So a head that turns to this
 # noun lowers the loss more than a head that reads a noun a second time. And heads can part
-# because each starts from its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
-# get equal gradients and stay copies.) Watch them part:
+# because each starts from its own random matrices. (Start all three alike, their columns of
+# $W_o$ included, and they get equal gradients and stay copies.) Watch them part:
 
 # %% Try it: three heads while they learn tags=["hide-input"]
 by_step = ch03.learning(tokens, rows_of_three, three_right)

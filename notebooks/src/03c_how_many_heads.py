@@ -83,7 +83,7 @@ expect(
 # Why? The value of a word is $W_v(\text{noun} + \text{position})$, and $W_v$ is
 # linear, so that's $W_v\,\text{noun} + W_v\,\text{position}$. In a uniform average
 # the nouns add up, the positions add up, and nothing says which noun came with which
-# position. All six orders of the three nouns leave the same output:
+# position. All six orders of the three nouns leave the same output.
 
 # %% Proof: even weights forget the order tags=["hide-input", "proof"]
 ch03.check_orders(models[0], roses)
