@@ -30,7 +30,7 @@ ch03.opening()
 #
 # Give each word six numbers, chosen by hand. Two say what it is: how much of a
 # *person*, how much of a *flower*. (Susan gets a little flower, so that we can tell her
-# from Mary; her name means lily.) One marks a verb. The last three say where the word
+# from Mary.) One marks a verb. The last three say where the word
 # stands: first, third or fifth. Chapter 5 explains how a real model learns
 # about positions; here we just write them down.
 
@@ -55,7 +55,7 @@ swapped = x.clone()
 swapped[[0, 4], :2] = x[[4, 0], :2]  # the names trade places
 blend = torch.tensor([1, 0, 1, 0, 1]) / 3
 
-# %% Picture: two sentences, one output tags=["hide-input"]
+# %% Figure: two sentences, one output tags=["hide-input"]
 # exact: 1.33 = 4/3
 ch03.blends(blend, x, swapped)
 
@@ -66,15 +66,14 @@ same = "both sentences leave the same output at the verb"
 check_close(same, blend @ x, blend @ swapped, 1e-5)
 
 # %% [markdown]
-# The outputs are the same: person 1.33, flower 1. (So are the other four numbers, which the
-# picture leaves out.) The word *gave* knows that people and flowers are involved. It no
-# longer knows who gave what to whom. <!-- exact: 1.33 = 4/3 -->
+# The outputs are the same: person 1.33, flower 1. The word *gave* knows that people and
+# flowers are involved. It no longer knows who gave what to whom. <!-- exact: 1.33 = 4/3 -->
 #
 # **Couldn't the weights differ?** Say 0.6, 0.3 and 0.1, first noun to last. Then our two
-# sentences do give two different sums, but whatever reads a sum has to take it apart, and a
-# linear layer can recover only the noun with the largest weight without error, if weights
-# go by position ([a deeper page](03c_how_many_heads.ipynb) proves it). So let's not add the answers up in the first
-# place. <!-- given: 0.6, 0.3, 0.1 -->
+# sentences do give two different sums. But a sum has to be taken apart again, and from this
+# sum a linear layer can recover only one noun without error, the one with the largest weight
+# ([page 3c](03c_how_many_heads.ipynb) proves it). So let's not add the answers up in the
+# first place. <!-- given: 0.6, 0.3, 0.1 -->
 #
 # ## 3.2 Split, attend, merge
 #
@@ -111,9 +110,6 @@ W_k[4, traits.index("5th")] = 1.0  # head 2 finds the fifth: whom
 W_v[[0, 2, 4], traits.index("person")] = 1.0  # every head hands over
 W_v[[1, 3, 5], traits.index("flower")] = 1.0  # what the word is
 W_o = torch.eye(6)
-
-# %% Picture: the keys of three heads tags=["hide-input"]
-ch03.keys(W_k, traits)
 
 # %% [markdown]
 # **Split.** Each head's key matrix is 2 × 6. Stacked on top of each other, the three are one
@@ -169,8 +165,8 @@ play(
 heads = [attend(x, r) for r in range(3)]
 merged = torch.cat([weights @ v for weights, v in heads], dim=-1)  # (t, d)
 
-# %% Picture: three answers side by side tags=["hide-input"]
-ch03.merged(merged)
+# %% Figure: three answers side by side tags=["hide-input"]
+ch03.merged(torch.stack([weights[1] for weights, _ in heads]), merged[1])
 
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
@@ -244,7 +240,7 @@ ch03.check_costs(multi_head)
 # return self.output_map(heads.transpose(1, 2).flatten(2))
 # ```
 
-# %%
+# %% Source: the whole class tags=["hide-input"]
 from annotated.attention import MultiHeadAttention
 from annotated.page.notebook import show_source
 
@@ -267,14 +263,10 @@ show_source(
 #
 # **Cross-attention** is how a translator reads its source. Suppose the Italian *maria
 # donò …* is being written. At the verb *donò*, the same three questions come up, but now
-# they go to the English sentence. (Our vector for *donò* says only that it is a verb. That's
-# the vector of *gave*, so the answers are the same.)
-
-# %%
-verb = torch.tensor([[[0.0, 0, 1, 0, 0, 0]]])  # donò: a verb, and nothing else
-multi_head(verb, batch, W_q, W_k, W_v, W_o, heads=3)
+# they go to the English sentence.
 
 # %% Figure: a verb that asks another sentence tags=["hide-input"]
+verb = torch.tensor([[[0.0, 0, 1, 0, 0, 0]]])  # donò: a verb, and nothing else
 q, key = split(verb @ W_q.T, 3), split(batch @ W_k.T, 3)
 ch03.crossed((q @ key.mT / 2**0.5).softmax(dim=-1)[0, :, 0])
 
@@ -313,7 +305,6 @@ ch03.check_view_alone()
 #
 # ## 3.5 Will a model learn the three questions by itself?
 #
-# Our heads were hand-made. Can training find such heads by itself?
 # There are forty-eight nouns, and any of them may give, be given or receive: *kings gave
 # songs to horses*. So no noun reveals its role, and the model must use positions.
 # It gets a vector per word, a vector per position, one attention layer in which
@@ -321,7 +312,7 @@ ch03.check_view_alone()
 # the verb's output. We train for 400 steps with Adam, at a learning rate of 0.01, on the
 # cross-entropy of the answers. <!-- given: 0.01 -->
 
-# %%
+# %% Source: the model tags=["hide-input"]
 from annotated.recipes.several_heads import Giving
 
 show_source(Giving, fold="Giving: the model")
@@ -331,7 +322,7 @@ show_source(Giving, fold="Giving: the model")
 # heads? Three? Every model has the same width, 48, and the same number of parameters.
 
 # %%
-from annotated.recipes.several_heads import answers_right, train_giving
+from annotated.recipes.several_heads import Giving, answers_right, train_giving
 
 models = {}
 for heads in (1, 3):
@@ -365,11 +356,8 @@ print(f"measured: three heads, at least {min(three_right):.1%} in each question;
 # %% [markdown]
 # At this width, three heads or more answer everything, with each of the recorded seeds.
 # Of the three models with one head, two learned a single question and guessed the others,
-# and one settled for three mediocre answers (its weights then depend on the nouns as well;
-# see [page 3c](03c_how_many_heads.ipynb)). Two heads *can* answer three questions: if both
-# give 0.4 to the third noun, and 0.6 each to one of the others, then the third is loudest in
-# their sum, with 0.8 against 0.6. Whether training finds such weights depends on the seed.
-# <!-- given: 0.4, 0.6, 0.8 -->
+# and one settled for three mediocre answers. Two heads *can* answer three questions, but
+# whether training finds out how depends on the seed.
 #
 # What did the verb look at? `record_attention` lets you see the weights of any
 # model while it runs:
@@ -388,7 +376,7 @@ maps["attention"][0].shape  # (b, h, t, s): one query, the verb
 with record_attention(models[1]) as maps_of_one:
     models[1](tokens)
 rows_of_three = maps["attention"][0][0, :, 0]
-ch03.looks(maps_of_one["attention"][0][0, :, 0], rows_of_three)
+ch03.verb_looks(maps_of_one["attention"][0][0, :, 0], rows_of_three)
 
 # %% Measured: each noun has its head tags=["hide-input", "proof"]
 torch.manual_seed(0)
@@ -410,10 +398,10 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 
 # %% [markdown]
 # **Nobody assigned the questions. Why do heads divide the work?** Because of the loss: as
-# long as no head reads a noun, its question can only be guessed. So a head that turns there
-# gains more than one that reads a noun a second time. And they can part because each starts from
-# its own random matrices. (Start all three alike, their columns of $W_o$ included, and they
-# get equal gradients and stay copies.) Watch them part:
+# long as no head reads a noun, its question can only be guessed. So a head that turns to this
+# noun lowers the loss more than a head that reads a noun a second time. And heads can part
+# because each starts from its own random matrices. (Start all three alike, their columns of
+# $W_o$ included, and they get equal gradients and stay copies.) Watch them part:
 
 # %% Try it: three heads while they learn tags=["hide-input"]
 by_step = ch03.learning(tokens, rows_of_three, three_right)
@@ -424,8 +412,8 @@ play(
     start={"step": 25},
     question="From which step on does each noun have a head of its own? And "
     "which question waits longest?",
-    caption="Left: where the heads look in our sentence. Right: the share of a "
-    "thousand fresh sentences in which each question is answered correctly.",
+    caption="The stronger the light, the larger the weight of gave. Right "
+    "answers: of a thousand fresh sentences.",
 )
 
 # %% Answer: when they part tags=["hide-input"]
@@ -436,27 +424,22 @@ ch03.check_alike(tokens)
 
 # %% [markdown]
 # **Is one head hopeless, then?** No. Put a small network on each word *before*
-# attention, train for 1200 steps at a learning rate of 0.003, and in three recorded runs one
-# head answers each question correctly more than 99% of the time. Without the
-# network, trained the same way, each run leaves one question at 81% or less.
-# ([Page 3c](03c_how_many_heads.ipynb) has both.) The network can turn *mary as the
+# attention, and in three recorded runs one head answers each question correctly more than
+# 99% of the time ([page 3c](03c_how_many_heads.ipynb)). The network can turn *mary as the
 # giver* and *mary as the receiver* into two unrelated vectors, which survive being added up.
-# With several heads, you don't need a network before attention.
-# <!-- given: 0.003 -->
 # <!-- recorded several_heads: 99 = floor(100 * min(min(row["right"]) for row in
 #  record["network"] if row["network"])) / 100 -->
-# <!-- recorded several_heads: 81 = max(min(row["right"]) for row in
-#  record["network"] if not row["network"]) -->
 #
 # ## 3.6 Eight heads on real text
 #
 # Take a stretch of English, hide one letter, and let a model guess it from eight letters
-# on either side: *"l the wo_ds in it"*. The text is the documentation inside Python's own standard library, nearly a million
-# letters that are already on your machine. Only the blank has a query, as only the verb had
-# before. A small network (linear, ReLU, linear) now reads its output, instead of one linear
-# layer.
+# on either side: *"l the wo_ds in it"*. The text is the documentation inside Python's own
+# standard library, nearly a million letters that are already on your machine. Only the blank
+# has a query, as only the verb had before. A small network now reads its output, instead of
+# one linear layer.
 
 # %% tags=["remove-stderr"]
+from annotated.attention import MultiHeadAttention
 from annotated.recipes.several_heads import (
     MissingLetter,
     letters_right,
@@ -472,7 +455,7 @@ print(
 
 # %% [markdown]
 # Type your own text with one underscore, and remove as many heads as you like. (The model
-# has read Python's documentation and nothing else, so don't expect much of it in *I lo_e you*.)
+# has read nothing but Python's documentation.)
 
 # %% Try it: guess a letter, remove heads tags=["hide-input"]
 ch03.letter_guesser(guesser)
@@ -523,9 +506,8 @@ print(f"measured: neighbours get {beside.mean():.0%}; head {shifted.argmax()} "
 # Most of the weight goes to near neighbours, but position isn't all: at least one head reads
 # the letters themselves, and shifts more than a fifth of its weight with them.
 #
-# Could one head do all that? If both letters get the same weight, *es* looks like *se*. But
-# one head may weight them unequally, and here a network reads the blend and may learn to
-# take it apart. Do several heads still help, then?
+# Could one head do all that? It may give the letters unequal weights, and the network that
+# reads the blend may learn to take it apart. Do several heads still help, then?
 
 # %% Figure: more heads, and one head fewer tags=["hide-input"]
 from annotated.recipes.several_heads import right_without_each
@@ -553,14 +535,14 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
       f"{100 * max(lost):.1f} points")  # fmt: skip
 
 # %% [markdown]
-# They do: after the same 1,200 steps (we didn't train longer), and with the same number of
-# parameters, one head gets 26 to 45% of the letters, eight heads get 57 to 59%. Sixteen, with only four numbers each,
+# They do: after the same 1,200 steps, and with the same number of parameters, one head gets
+# 26 to 45% of the letters, eight heads get 57 to 59%. Sixteen, with only four numbers each,
 # still add two or three points.
 # <!-- recorded several_heads: 45 = max(row["right"] for row in record["letters"]
 #  if row["heads"] == 1), 59 = max(row["right"] for row in record["letters"]
 #  if row["heads"] == 8) -->
 #
-# **Are all eight needed?** This one trained model relies on each of them, though not equally.
+# **Are all eight needed?** This one trained model relies on each head, though not equally.
 # (Removing a head, an *ablation*, puts zeros in the place of its numbers, with no
 # retraining.) In larger models many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
 # a fifth of a translation model's heads, and two fifths of BERT's, at test time, with no
@@ -568,9 +550,8 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
 #
 # **Is one head always so much worse?** No. In both of our tasks a single word asks, once,
 # and needs all its answers from one layer. In a Transformer every word asks, in layer after
-# layer: chapter 2's *it* looked in two layers, one *after* the other, where several heads
-# look *at once*. In the paper that introduced heads (English to German, table 3, width 512 in
-# all; BLEU measures the quality of a translation), one head loses less than a point:
+# layer. In the paper that introduced heads (English to German, table 3, width 512 in all;
+# BLEU measures the quality of a translation), one head loses less than a point:
 #
 # | heads | 1 | 4 | 8 | 16 | 32 |
 # |---|---|---|---|---|---|

@@ -127,7 +127,7 @@ print("✓ beside a score of 20, float16 rounds the other weights to 0: exactly"
 #
 # The book's module has the triangle as a function, for as many queries and keys as you like:
 
-# %%
+# %% Source: the causal mask tags=["hide-input"]
 from annotated.masks import causal_mask
 from annotated.page.notebook import show_source
 
@@ -137,9 +137,13 @@ show_source(causal_mask)
 # ## 4.3 What a model without the mask writes
 #
 # Let's uncover the page and see what happens. The text is a nursery rhyme that grows
-# one verse at a time:
+# by a line in every verse, up to *the man all tattered and torn*:
+#
+# > This is the house that Jack built.<br>
+# > This is the malt that lay in the house that Jack built.<br>
+# > This is the rat that ate the malt that lay in the house that Jack built. …
 
-# %%
+# %% The rhyme tags=["hide-input"]
 verses = [("malt", "lay in"), ("rat", "ate"), ("cat", "killed")]
 verses += [("dog", "worried")]
 verses += [("cow with the crumpled horn", "tossed")]
@@ -150,7 +154,6 @@ rhyme = "This is " + ending
 for who, did in verses:
     ending = f"the {who} that {did} {ending}"
     rhyme += "This is " + ending
-print(rhyme[:185] + "…")
 
 # %% [markdown]
 # The model reads a window of 48 characters and guesses the next character at each
@@ -158,8 +161,16 @@ print(rhyme[:185] + "…")
 # explain: a vector for each position ([chapter 5](05_positional_encoding.ipynb)) and the
 # rest of a Transformer layer ([chapter 6](06_encoder_decoder.ipynb)). One line decides
 # whether it may peek:
+#
+# ```python
+# mask = causal_mask(t) if self.masked else None
+# ```
+#
+# The training loop is the usual one, around the shift of 4.1: the model reads
+# `text[:, :-1]`, and the loss asks for `text[:, 1:]`. We train two models for 300 steps, one
+# with the mask and one without:
 
-# %%
+# %% The model tags=["hide-input"]
 from annotated.transformer import Encoder, TransformerConfig
 
 CHARACTERS, WINDOW = sorted(set(rhyme)), 48
@@ -185,12 +196,7 @@ class Rhymer(nn.Module):
         return self.logits(self.layers(x, mask))
 
 
-# %% [markdown]
-# The training loop is the usual one, around the shift of 4.1: the model reads
-# `text[:, :-1]`, and the loss asks for `text[:, 1:]`. We train two models, one with the mask
-# and one without:
-
-# %%
+# %% The training loop tags=["hide-input"]
 indices = {c: i for i, c in enumerate(CHARACTERS)}
 data = torch.tensor([indices[c] for c in rhyme], device=device)
 
@@ -237,7 +243,7 @@ def honest_floor():
 
 floor = honest_floor()
 
-# %%
+# %% Two runs, with the mask and without tags=["hide-input"]
 rhymers, histories = {}, {}
 for name, masked in (("masked", True), ("not masked", False)):
     rhymers[name], histories[name] = train(masked)
@@ -267,9 +273,9 @@ written = {
 ch04.written_table(written, beginnings)
 
 # %% [markdown]
-# The masked model has learned the rhyme by heart, which is all we ask of it. The other one
+# The masked model writes the rhyme, which is all we ask of it. The model without the mask
 # babbles, as it does with all three recorded seeds. Its loss says the same once you hide what
-# lies ahead:
+# stands ahead:
 
 
 # %% Measured: losses with the text in view, and with the past alone tags=["hide-input"]
@@ -290,7 +296,7 @@ def two_losses(model):
 rhyme_losses = {name: two_losses(m) for name, m in rhymers.items()}
 
 # %% Measured: one writes the rhyme, the other does worse than guessing tags=["hide-input", "proof"]
-from annotated.page.notebook import expect, say
+from annotated.page.notebook import expect, say, show_table
 
 shares = {
     name: sum(text in rhyme for text in texts) / len(texts)
@@ -323,22 +329,26 @@ expect(
     above=1,
     unlike=("with the mask", with_mask[1] / math.log(v)),
 )
-say(
-    "With the whole window in view, the loss is "
-    f"{with_mask[0]:.2f} with the mask and {without[0]:.2f} without, far below "
-    f"the {floor:.2f} that is possible without peeking. Cut the "
-    "window off before the character to guess, as in writing, and it is "
-    f"{with_mask[1]:.2f} and {without[1]:.2f}. Guessing blindly among {v} "
-    f"characters would cost {math.log(v):.2f}."
+show_table(
+    [
+        "loss per character",
+        "whole window in view",
+        "only the past, as in writing",
+    ],
+    [
+        [name, *(f"{loss:.2f}" for loss in losses)]
+        for name, losses in rhyme_losses.items()
+    ],
+    f"The lowest without peeking is {floor:.2f}. A blind guess among {v} "
+    f"characters costs {math.log(v):.2f}.",
 )
 
 # %% [markdown]
-# Why? At position $i$ it has to guess character $i + 1$, and that
-# character is in its own input, one position ahead. When it writes, there is nothing ahead.
-# Does it copy? Hide that one position from each query of the trained model. And for a test
-# further down, take a line of the rhyme:
+# Why does the unmasked model fail when it writes? At position $i$ it has to guess character
+# $i + 1$, and that character is in its own input, one position ahead. When it writes, nothing
+# stands ahead. Does it copy? We hide that one position from each query of the trained model.
 
-# %%
+# %% A line of the rhyme, for the test below tags=["hide-input"]
 line = rhyme[35:57]
 tokens = torch.tensor([[indices[c] for c in line]], device=device)
 
@@ -382,9 +392,10 @@ say(
 #
 # A test tells you more, for any model, your own or someone else's: **change the last
 # character and see whether an output before it moves** (in evaluation mode: dropout moves
-# outputs, too). If one does, the model peeks.
+# outputs, too). If one does, the model peeks. We measure
+# `(model(tokens) - model(changed))[:, :-1].abs().max()`:
 
-# %%
+# %% Two models, tested tags=["hide-input"]
 changed = tokens.clone()
 changed[0, -1] = indices["J"]
 with torch.no_grad():
@@ -470,7 +481,6 @@ assert row_of_cat(11)[3:].sum() < 0.5 < row_of_cat(12)[3:].sum()
 play(
     weight_of_pads,
     label="The weight of the padding",
-    alt=lambda pads: ch04.said_of(row_of_cat(pads)),
     pads=list(range(17)),
     start={"pads": 2},
     question="How many pads does it take until half of cat's weight is "
@@ -492,8 +502,7 @@ play(
 # %%
 mask = torch.tensor([True, True, True, False, False])
 weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
-outputs = weights @ x
-print("cat:", outputs[1])
+outputs = weights @ x  # those of the words are as without pads
 
 # %% Proof: with the pads hidden, three words are as if alone tags=["hide-input", "proof"]
 short = x[:3]
@@ -512,16 +521,11 @@ check_close(
 # it *and* the second one does. Here are the two sentences, as token ids:
 
 # %%
-from annotated.page.notebook import check_shape
-
 PAD = 0
 batch = torch.tensor([[1, 2, 3, PAD, PAD], [4, 5, 6, 7, 8]])
-padding = (batch != PAD)[:, None, None, :]
+padding = (batch != PAD)[:, None, None, :]  # (b, 1, 1, s)
 causal = torch.ones(5, 5, dtype=torch.bool).tril()
-both = padding & causal
-
-check_shape("padding", padding, b=2, h=1, t=1, s=5)
-check_shape("both", both, b=2, h=1, t=5, s=5)
+both = padding & causal  # (b, 1, t, s)
 
 # %% Picture: a row and a triangle, joined tags=["hide-input"]
 ch04.broadcast(padding, causal, both)
@@ -534,7 +538,7 @@ ch04.broadcast(padding, causal, both)
 # the module, the row is `padding_mask` (`length_mask` makes the same from the sentences'
 # *valid lengths*):
 
-# %%
+# %% Source: the padding mask tags=["hide-input"]
 from annotated.masks import padding_mask
 
 show_source(padding_mask)
@@ -586,17 +590,12 @@ for number in (1, 2):
 #
 # Filling in a large negative number such as −1e9 avoids NaN (though float16 can't hold
 # it: [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, and the
-# row spreads its weight over **every hidden key**:
-
-# %%
-print(torch.zeros(2, 3).masked_fill(~visible, -1e9).softmax(dim=-1))
-
-# %% [markdown]
+# row spreads its weight over **every hidden key**, as you'll see below.
 # So when a translator gets an empty sentence, every word it writes attends to padding alone.
 # With nothing to attend to, it's safest if all the weights are zero: give the row harmless
 # scores before the softmax, and set its weights to zero afterwards:
 
-# %%
+# %% Source: a softmax that may have nothing to attend to tags=["hide-input"]
 from annotated.attention import masked_softmax
 
 show_source(masked_softmax)
@@ -637,10 +636,9 @@ mask = torch.tensor([True, True, False]).expand(3, 3)
 attended = F.scaled_dot_product_attention(zeros, zeros, one_hot, mask)
 module = nn.MultiheadAttention(3, 1, batch_first=True)  # its biases are 0
 _, weights = module(zeros, zeros, zeros, attn_mask=mask)
-print(
-    "function:", attended[0, 0].tolist()
-)  # one-hot values: these are weights
-print("module:  ", weights[0, 0].tolist())
+
+# %% Picture: the weights of one query, by both tags=["hide-input"]
+ch04.opposites(attended[0, :1], weights[0, :1])
 
 # %% [markdown]
 # `F.scaled_dot_product_attention` reads True as *attend*, as this book does.
@@ -708,14 +706,15 @@ assert abs(per_token[batch != PAD].mean() - per_token.mean()) > 0.01
 #
 # **Each mask is right on its own, but together they let the future through.** You
 # combined masks of the opposite convention, `True` = hidden, with `&`. Then only what
-# both hide stays hidden. Join such masks with `|`. In the batch of 4.5:
+# both hide stays hidden. Join such masks with `|`.
 
-# %%
+# %% Measured: joined in the wrong way, and in the right way tags=["hide-input", "proof"]
 hidden_padding, hidden_future = ~padding, ~causal
 leaks = ~both & ~(hidden_padding & hidden_future)
-print(f"{leaks.sum()} of {(~both).sum()} hidden entries are visible")
-
-# %% Proof: joined in the right way, they are the mask of 4.5 tags=["hide-input", "proof"]
+say(
+    f"In the batch of 4.5, `&` leaves {leaks.sum()} of {(~both).sum()} hidden entries "
+    "visible."
+)
 joined = ~(hidden_padding | hidden_future)
 check_close("~(hidden | hidden) = visible & visible", joined, both)
 

@@ -36,6 +36,7 @@ for fill in (-torch.inf, 1e-9):
 
 # %% Try it: which number hides the third score? tags=["hide-input"]
 from annotated.chapters.ch04 import drawings as ch04
+from annotated.page.pictures import Matrix, chain
 from annotated.page.play import play
 
 FILLS = {"−∞": -torch.inf, "−1e9": -1e9, "−1e4": -1e4, "1e−9": 1e-9}
@@ -51,8 +52,7 @@ def three_weights(hidden_score, real_scores, precision):
     except RuntimeError as error:
         return f"PyTorch refuses:\n{error}".replace(" to type", "\nto type")
     names = [*real_scores.split(" and "), "hidden"]
-    rows = zip(names, weights, strict=True)
-    return "\n".join(f"{name:>6} gets {weight:.3f}" for name, weight in rows)
+    return chain(Matrix(weights, "weights", None, names, weights=True))
 
 
 play(
@@ -135,7 +135,7 @@ for way in ("filled", "added"):
 # It is safer never to make the NaN. Take the row out **before** the softmax, and
 # empty it afterwards, as the module does:
 
-# %%
+# %% Source: the module's softmax tags=["hide-input"]
 from annotated.attention import masked_softmax
 from annotated.page.notebook import show_source
 

@@ -60,7 +60,11 @@ first, second = self_attention(annoyed), self_attention(pleased)
 # them into one vector:
 
 # %% Picture: what attention returns for the two reviews tags=["hide-input"]
-ch05.averages(first, second)
+ch05.averages(
+    *(first, second),
+    "What attention returns: the same four rows in another order, and the same "
+    "average.",
+)
 
 # %% Proof: with four random heads, too tags=["hide-input", "proof"]
 ch05.check_bag()
@@ -105,8 +109,6 @@ from annotated.positions import sinusoidal_encoding  # written in 5.3
 clocks = sinusoidal_encoding(4, 4)
 first = self_attention(annoyed + clocks)
 second = self_attention(pleased + clocks)
-print("annoyed", first.mean(dim=0))
-print("pleased", second.mean(dim=0))
 
 # %% Picture: each word plus the clocks of its position tags=["hide-input"]
 ch05.summed(annoyed, clocks)
@@ -116,8 +118,12 @@ ch05.check_sum()
 
 # %% [markdown]
 # In the other review *good* is at position 3. It becomes a different vector, so it gives and
-# receives different weights, and the averages differ.
-#
+# receives different weights, and the averages differ:
+
+# %% Picture: with clocks, the averages differ tags=["hide-input"]
+ch05.averages(first, second, "What attention returns, with the clocks.")
+
+# %% [markdown]
 # **Why not put the position beside the word, instead of blurring it?** You could
 # concatenate the word's vector $x$ and the position's vector $u$. The longer vector is
 # then multiplied by a matrix $W$, and that's a sum of two products:
@@ -187,10 +193,9 @@ def table_by_hand(length, d):
 
 # %% [markdown]
 # The module does it without loops: positions in a column times speeds in a row give all
-# the angles at once. (Its class `PositionalEncoding` adds the rows from `start` on to a
-# sequence.)
+# the angles at once. (Its class `PositionalEncoding` adds the rows, counted from `start`.)
 
-# %%
+# %% Source: speeds, and the table tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.positions import PositionalEncoding, frequencies
 
@@ -232,6 +237,9 @@ ch05.reach()
 
 
 # %%
+from annotated.positions import frequencies
+
+
 def move(s, d):
     blocks = []
     for w in frequencies(d).tolist():
@@ -335,11 +343,7 @@ print(
 #
 # it depends on the **offset** $p - r$ and on nothing else. (Its sign is lost: that's why a
 # head that looks back needs a projection.)
-
-# %% Figure: dot products of positions tags=["hide-input"]
-ch05.kernel()
-
-# %% [markdown]
+#
 # ## 5.5 Rotary positions
 #
 # The dot product of two positions depends only on their offset. But we add positions to
@@ -363,9 +367,6 @@ def turn(pair, position, speed=0.5):
 
 
 query, key = torch.tensor([2.0, 1.0]), torch.tensor([1.0, 2.0])
-for p, r in ((2, 0), (5, 3), (102, 100), (0, 2)):
-    score = turn(query, p) @ turn(key, r)
-    print(f"query at {p:3}, key at {r:3}: score {score:5.2f}")
 
 # %% Try it: a query and a key, turned by their positions tags=["hide-input"]
 ch05.rotary_explorer(turn, query, key)
@@ -408,7 +409,7 @@ ch05.diagonals()
 # queries and keys changes. (Its `turn` is `rotary_embedding` with a table of angles that is
 # computed once.)
 
-# %%
+# %% Source: the rotation, and the class tags=["hide-input"]
 from annotated.positions import (
     RotaryMultiHeadAttention,
     rotary_embedding,
@@ -417,9 +418,9 @@ from annotated.positions import (
 )
 
 show_source(rotary_embedding, rotary_table, turn_pairs)
-
-# %%
-show_source(RotaryMultiHeadAttention.project)
+show_source(
+    RotaryMultiHeadAttention.project, fold="The class turns queries and keys"
+)
 
 # %% Proof: function and class are this rotation tags=["hide-input", "proof"]
 ch05.check_rotary(turn)
@@ -462,8 +463,6 @@ from annotated.page.notebook import recorded
 ch05.by_length(recorded("positions"))
 
 # %% [markdown]
-# (To guess is to name the most frequent of the other symbols in the sequence.)
-#
 # Let's look inside. Two of the four are trained while this page runs, and in both, one
 # layer learns to look at the previous position. Here are these layers:
 
@@ -638,7 +637,7 @@ play(
     longer_context,
     label="Which pairs meet angles never seen?",
     rope_theta=[10_000, 30_000, 100_000, 500_000],
-    factor=[1, 2, 4, 8],
+    factor=[1, 2, 4],
     question="Get rid of the red, first with the factor, then with rope_theta "
     "alone. What does each do to the fastest pair?",
     caption="Grey: trained on 4,096 tokens, with a base of 10,000. Blue: the same "
@@ -781,13 +780,12 @@ ch05.check_steps(copier, rows, START)
 
 # %% [markdown]
 # **A model you downloaded writes nonsense, and every shape fits.** It was
-# trained with the other rotary layout. Here's our rotary model, run with half-split
-# pairs:
+# trained with the other rotary layout.
 
 # %% Measured: the rotary model in the other layout tags=["hide-input", "proof"]
 from unittest.mock import patch
 
-from annotated.page.notebook import expect
+from annotated.page.notebook import expect, say
 
 as_trained = right(models["rotary"], 32).mean().item()
 with patch.object(
@@ -802,12 +800,9 @@ expect(
     above=0.1,
     unlike=("in its own layout", 1 - as_trained),
 )
-show_table(
-    ["layout", "right answers"],
-    [
-        ["interleaved, as trained", f"{as_trained:.0%}"],
-        ["half-split", f"{other_layout:.0%}"],
-    ],
+say(
+    f"Our rotary model gives {as_trained:.0%} right answers. Run with half-split "
+    f"pairs, it gives {other_layout:.0%}."
 )
 
 # %% [markdown]
@@ -817,20 +812,6 @@ show_table(
 # the same scale.
 # <!-- given: 0.02 -->
 #
-# <details><summary>Two more pitfalls: most columns of your table hardly change; a table
-# that stays on the CPU</summary>
-#
-# In the exponent $2i/d$, $i$ counts *pairs*, up to $d/2 - 1$. If it counted dimensions, the
-# exponents would run twice as far, and a sine and its neighbour would no longer be one hand.
-#
-# `model.to(…)` moves parameters and buffers, but no plain attribute. Use `register_buffer`.
-#
-# </details>
-
-# %% Measured: two tables that are wrong tags=["hide-input", "proof"]
-ch05.check_slips()
-
-# %% [markdown]
 # ## 5.9 Quick questions and exercises
 #
 # <details><summary>Why a sine <em>and</em> a cosine at each speed, rather than two

@@ -19,7 +19,7 @@ ch05.ends(record)
 
 # %% [markdown]
 # This page looks closer at the experiment of [chapter 5](05_positional_encoding.ipynb).
-# You don't need it to go on. About 10 minutes.
+# You don't need this page to read on. About 10 minutes.
 #
 # ## 5b.1 A learned table
 #
@@ -48,7 +48,7 @@ ch05.check_learned(learned, x)
 # Real data doesn't stop at some length. It thins out. Suppose most training sequences are
 # short, a few are long, and none is longer than 80:
 
-# %%
+# %% Source: the lengths tags=["hide-input"]
 from annotated.chapters.ch05.reading import skewed_lengths
 from annotated.page.notebook import show_source
 

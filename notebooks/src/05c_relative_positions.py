@@ -17,7 +17,7 @@ ch05.alibi()
 # %% [markdown]
 # You'll meet these in the papers and configuration files of language models; nothing
 # later in the book needs them. This page continues
-# [chapter 5](05_positional_encoding.ipynb). About 17 minutes.
+# [chapter 5](05_positional_encoding.ipynb). About 15 minutes.
 #
 # ## 5c.1 A number for each distance
 #
@@ -34,18 +34,16 @@ ch05.alibi()
 # [Press et al., 2022](https://arxiv.org/abs/2108.12409)) takes $b = -m\,|p - r|$: each
 # step away costs $m$. With eight heads the slopes $m$ are ½, ¼, … 1/256, and none of
 # it is learned. It was made for causal models, where $r \le p$ and a distance says it
-# all.
+# all. The class is a `MultiHeadAttention` that adds `bias(offset)`:
 
-
-# %%
+# %% Source: ALiBi tags=["hide-input"]
 from annotated.chapters.ch05.distance import ALiBiAttention
 from annotated.page.notebook import show_source
 
-show_source(ALiBiAttention)  # a MultiHeadAttention that adds bias(offset)
-
+show_source(ALiBiAttention)
 
 # %% [markdown]
-# What can such a head still hear? Let all keys match equally well, but for one:
+# How far can such a head look? Let all keys match equally well, except one:
 
 
 # %%
@@ -56,7 +54,7 @@ def heard(slope, score, at=20):
     return (scores - slope * torch.arange(41)).softmax(dim=0)
 
 
-# %% Try it: what does a slope still hear? tags=["hide-input"]
+# %% Try it: how far does a slope let a head look? tags=["hide-input"]
 from annotated.page.play import play
 
 
@@ -66,14 +64,14 @@ def weights(slope, score):
 
 play(
     weights,
-    label="What does a slope still hear?",
+    label="How far does a slope let a head look?",
     slope=[1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 256],
     score=[0, 4, 8, 12],
     start={"slope": 1 / 8, "score": 4},
     question="The key 20 positions back has a higher score than the others. How "
     "much higher must it be to get half of the weight, under each slope?",
-    caption="Weights of 41 keys by their distance. All scores are 0, but for that "
-    "one; the bias takes the slope times the distance.",
+    caption="Weights of 41 keys by their distance. All other scores are 0; the "
+    "bias takes off the slope times the distance.",
 )
 
 # %% [markdown]
@@ -86,7 +84,7 @@ play(
 # for keys to the left, half for keys to the right. (T5's decoder, which looks only to the
 # left, has all of them there.)
 
-# %%
+# %% Source: the buckets tags=["hide-input"]
 from annotated.chapters.ch05.distance import t5_bucket
 
 show_source(t5_bucket)
@@ -121,10 +119,10 @@ ch05.distance_table(recorded("distance"), recorded("positions"))
 #
 # ## 5c.3 Stretching rotary positions
 #
-# A model with rotary positions was trained on 4000 tokens, and you need 16 000. It has never
-# seen some of the distances. Instead of asking about angles it doesn't know, **squeeze
-# the positions**: position $p$ turns by the angle of $p/4$, so that 16 000 positions fit
-# into the angles of 4000
+# A model with rotary positions was trained on 4,000 tokens, and you need 16,000. The model has
+# never seen some of the distances. Instead of asking about angles it doesn't know, **squeeze
+# the positions**: position $p$ turns by the angle of $p/4$, so that 16,000 positions fit
+# into the angles of 4,000
 # ([Chen et al., 2023](https://arxiv.org/abs/2306.15595)). Now all *steps* are a quarter
 # of what they were, and a short fine-tune is enough to adapt.
 
@@ -201,10 +199,10 @@ ch05.check_squeezed(squeezed)
 # %% [markdown]
 # Our reader needs no stretching, so it shows only what squeezing costs and how soon it is
 # repaired: squeezing alone ruins it, 80 steps repair it. In language models, Chen et al. go
-# from 2000 tokens to 32 000 with 1000 steps. Later recipes squeeze the slow hands more than
+# from 2,000 tokens to 32,000 with 1,000 steps. Later recipes squeeze the slow hands more than
 # the fast ones ([YaRN](https://arxiv.org/abs/2309.00071)), since the fast ones tell
 # neighbours apart and have already wrapped around many times; or raise the base
-# ([Code Llama](https://arxiv.org/abs/2308.12950), from 10 000 to a million), which slows the
+# ([Code Llama](https://arxiv.org/abs/2308.12950), from 10,000 to a million), which slows the
 # slow hands most. [5.7](05_positional_encoding.ipynb) has both, with sliders.
 #
 # ## 5c.4 Hands that agree

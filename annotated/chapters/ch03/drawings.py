@@ -29,14 +29,17 @@ from annotated.page.frames import (
     Slider,
     Text,
     explorer,
+    plot_html,
+    render,
     rounded,
     static,
 )
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import OTHER, THIS, visible
+from annotated.page.plots import OTHER, THIS, WEIGHTS, visible
 from annotated.page.records import grouped
 from annotated.page.references import torch_weights
+from annotated.page.svg import COLOURS
 from annotated.recipes.several_heads import (
     ALPHABET,
     GIVING,
@@ -51,42 +54,121 @@ from annotated.recipes.several_heads import (
 WORDS = "mary gave roses to susan".split()
 QUESTIONS = ["who", "what", "whom"]
 KINDS = ["person", "flower"]
+ARROW = {"arrowstyle": "->", "color": COLOURS["ink"]}
 
-# ---- pictures of matrices ------------------------------------------------------------
+# ---- spotlights ----------------------------------------------------------------------
+
+
+def _spots(
+    ax: plt.Axes, rows: Tensor, lamps: Sequence[str], words: Sequence[str] = WORDS
+) -> list[float]:
+    """Draw weights (h, 5) as light from lamps; return where the lamps stand."""
+    places = torch.linspace(0.5, 4.5, len(lamps)).tolist() if len(lamps) > 1 else [2.5]
+    for x, row, lamp in zip(places, rows.tolist(), lamps, strict=True):
+        ax.text(x, 0, lamp, ha="center", va="bottom", weight="bold")
+        for j, weight in enumerate(row):
+            ax.fill((x, j, j + 1), (0.2, 3, 3), color=WEIGHTS(0.6 * weight), lw=0)
+    for j, word in enumerate(words):
+        weight = "bold" if word == "gave" else "normal"
+        ax.text(j + 0.5, 3.2, word, ha="center", va="top", weight=weight)
+    ax.set(xlim=(-0.3, 5.3), ylim=(4.2, -1))
+    ax.axis("off")
+    return places
+
+
+def _pair(
+    ax: plt.Axes, middle: float, top: float, pair: Sequence[float], digits: int = 2
+) -> None:
+    """Draw a person and a flower side by side."""
+    side = 0.55 if digits else 0.46
+    for i, value in enumerate(pair):
+        left, fill = middle + side * (i - 1), (COLOURS["value"], value / 4)
+        ax.add_patch(plt.Rectangle((left, top), side, 1, fc=fill, ec=OTHER))
+        place = left + side / 2, top + 0.5
+        ax.text(*place, f"{value:.{digits}f}", ha="center", va="center")
+
+
+def looks(one: Tensor, three: Tensor, lamps: Sequence[str], **words: str) -> Html:
+    """Draw where the verb looks with one head (1, 5), and with three (3, 5)."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 1.9))
+    for ax, rows, names in zip(axes, (one, three), (["one head"], lamps), strict=True):
+        _spots(ax, rows, names)
+    said = Matrix(torch.cat([one, three]), "Weights of gave", ["one head", *lamps])
+    return show(
+        figure, alt=f"Light falls on {' '.join(WORDS)}. {said.words()}", **words
+    )
 
 
 def opening() -> Html:
-    """Show one blend of three nouns, and three answers."""
-    nouns, look = torch.eye(5)[[0, 2, 4]], {"columns": WORDS, "weights": True}
-    return chain(
-        Matrix(nouns.mean(dim=0), "one head: one blend", ["gave"], **look),
-        Matrix(
-            nouns, "three heads: three answers", [f"{q}?" for q in QUESTIONS], **look
-        ),
-        caption="How much “gave” should take from each word.",
+    """Draw one blend of three nouns, and three answers."""
+    nouns, lamps = torch.eye(5)[[0, 2, 4]], [f"{question}?" for question in QUESTIONS]
+    return looks(
+        *(nouns.mean(dim=0, keepdim=True), nouns, lamps),
+        title="One blend, or three answers",
+        caption="How much “gave” should take from each word: the more, the stronger "
+        "the light.",
+    )
+
+
+def verb_looks(one: Tensor, three: Tensor) -> Html:
+    """Draw where the verb looks in trained models of one head and of three, (h, 5)."""
+    roles = ["who", "gave", "what", "to", "whom"]
+    jobs = [roles[row.argmax()] for row in three]
+    return looks(
+        *(one, three, [f"head {r}: {job}" for r, job in enumerate(jobs)]),
+        title="What the verb looks at after training",
+        caption="Each head is named after the word that it looks at most.",
     )
 
 
 def blends(blend: Tensor, x: Tensor, swapped: Tensor) -> Html:
-    """Show what one blend (t) makes of a sentence, and of its names exchanged."""
-    shown = []
-    for names, rows in (
-        (WORDS, x),
-        (["susan", "gave", "roses", "to", "mary"], swapped),
-    ):
-        picture = chain(
-            *(Matrix(blend, "weights of gave", columns=names, weights=True), "·"),
-            *(Matrix(rows[:, :2], " ".join(names), names, KINDS), "="),
-            Matrix(blend @ rows[:, :2], "output", columns=KINDS),
-        )
-        shown.append(picture.text)
-    return Html("".join(shown))
+    """Draw what one blend (t) makes of a sentence, and of its names exchanged."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.3))
+    exchanged, said = ["susan", "gave", "roses", "to", "mary"], []
+    for ax, words, rows in zip(axes, (WORDS, exchanged), (x, swapped), strict=True):
+        _spots(ax, blend[None], ["gave: a third each"], words)
+        traits = rows[:, :2]
+        for j, pair in enumerate(traits.tolist()):
+            _pair(ax, j + 0.5, 4.2, pair, digits=0)
+        _pair(ax, 2.5, 6.7, (blend @ traits).tolist())
+        ax.plot((0, 5), (5.5, 5.5), color=ARROW["color"], lw=1)
+        ax.annotate("", (2.5, 6.6), (2.5, 5.4), arrowprops=ARROW)
+        ax.text(1.8, 7.2, "output", ha="right", va="center")
+        ax.set_ylim(7.9, -1)
+        output = Matrix(blend @ traits, "the output", None, KINDS)
+        said.append(f"{' '.join(words)}. {output.words()}")
+    return show(
+        figure,
+        title="Mary gives or Susan gives: the blend is the same",
+        alt=f"A third of the light on each noun. {' '.join(said)}",
+        caption="Below each word: how much of a person, how much of a flower.",
+    )
 
 
-def keys(W_k: Tensor, traits: Sequence[str]) -> Html:
-    """Show which trait makes the keys of each head, of ``W_k`` (6, 6)."""
-    names = ["0: who", "", "1: what", "", "2: whom", ""]
-    return chain(Matrix(W_k, "W_k, two rows for each head", names, traits))
+def merged(weights: Tensor, row: Tensor) -> Html:
+    """Draw where three heads look (3, 5), and their answers, joined to a row (6)."""
+    figure, ax = plt.subplots(figsize=(8.6, 3.7))
+    lamps = [f"head {r}: {question}?" for r, question in enumerate(QUESTIONS)]
+    answers = [*zip(lamps, row.view(3, 2).tolist(), strict=True)]
+    places = _spots(ax, weights, lamps)
+    for r, (x, (_, pair)) in enumerate(zip(places, answers, strict=True)):
+        end = 2.5 + 1.15 * (r - 1)
+        _pair(ax, x, 4.6, pair)
+        _pair(ax, end, 7.4, pair)
+        ax.annotate("", (end, 7.3), (x, 5.7), arrowprops=ARROW)
+    ax.text(0.65, 7.9, "gave", ha="right", va="center", weight="bold")
+    ax.set_ylim(8.6, -1)
+    said = "; ".join(f"{lamp} {p:.2f}, {f:.2f}" for lamp, (p, f) in answers)
+    return show(
+        figure,
+        title="Three heads light up three words, and their answers stand side by side",
+        alt="Light from three heads falls on mary, roses and susan. Below each head is "
+        f"its answer, person and flower, and at the end the three in a row: {said}.",
+        caption="In each pair: person, then flower.",
+    )
+
+
+# ---- pictures of matrices ------------------------------------------------------------
 
 
 def answer(weights: Tensor, values: Tensor) -> Html:
@@ -95,30 +177,6 @@ def answer(weights: Tensor, values: Tensor) -> Html:
         *(Matrix(weights, "weights of gave", columns=WORDS, weights=True), "·"),
         *(Matrix(values, "values", WORDS, KINDS), "="),
         Matrix(weights @ values, "the head's answer", columns=KINDS),
-    )
-
-
-def merged(rows: Tensor) -> Html:
-    """Show the answers of three heads side by side, (t, 6)."""
-    return chain(
-        Matrix(rows, "merged", WORDS, ["who", "", "what", "", "whom", ""], 1, heads=3),
-        caption="In each head: person, then flower. Only “gave” has a query; the other "
-        "words get plain averages.",
-    )
-
-
-def looks(one: Tensor, three: Tensor) -> Html:
-    """Show where the verb looks in trained models of one head and of three, (h, t)."""
-    roles = ["who", "gave", "what", "to", "whom"]
-    jobs = [roles[row.argmax()] for row in three]
-    look: dict[str, Any] = {"columns": WORDS, "weights": True}
-    return chain(
-        Matrix(one, "one head", ["gave"], **look),
-        Matrix(
-            three, "three heads", [f"{r}: {job}" for r, job in enumerate(jobs)], **look
-        ),
-        caption="Trained, not hand-made. Each head is named after the word it looks at "
-        "most.",
     )
 
 
@@ -141,13 +199,14 @@ def learning(
 
 
 def part_ways(rows: Tensor, right: Sequence[float]) -> Html:
-    """Show where three heads look (3, t), and the share of right answers."""
-    names = [f"head {r}" for r in range(len(rows))]
-    return chain(
-        Matrix(rows, "weights of gave", names, WORDS, weights=True),
-        "→",
-        Matrix([right], "right answers", columns=QUESTIONS, weights=True),
-    )
+    """Draw where three heads look (3, t), and say the share of right answers."""
+    figure, ax = plt.subplots(figsize=(8.1, 2))
+    heads = [f"head {r}" for r in range(len(rows))]
+    _spots(ax, rows, heads)
+    drawn = plot_html(figure, Matrix(rows, "Light", heads, WORDS).words())
+    shares = zip(QUESTIONS, right, strict=True)
+    said = f"Right answers: {', '.join(f'{q} {share:.0%}' for q, share in shares)}."
+    return Html(drawn + render("paragraph", kind="says", text=said))
 
 
 def parted(by_step: Mapping[int, tuple[Tensor, Sequence[float]]]) -> Html:
@@ -717,16 +776,19 @@ def entropy(weights: Tensor) -> float:
     return torch.special.entr(weights).sum().item()
 
 
-def flatness(rows: Mapping[str, Tensor]) -> plt.Figure:
-    """Plot sorted weights by what the scores were divided by."""
-    figure, ax = plt.subplots(figsize=(4.4, 2.8))
+def flatness(rows: Mapping[str, Tensor]) -> Html:
+    """Plot sorted weights by what the scores were divided by, and say the largest."""
+    figure, ax = plt.subplots(figsize=(8.1, 2.8))
     for (name, weights), color in zip(rows.items(), (OTHER, THIS), strict=True):
         ax.plot(range(1, len(weights) + 1), weights, color=color)
         y = 0.17 if color is THIS else 0.22
         ax.text(32, y, f"divided by {name}", color=color, ha="right")
     ax.axhline(1 / len(weights), color=OTHER, lw=1)
     ax.set(ylim=(0, 0.27), xlabel="key, from the largest weight", ylabel="weight")
-    return figure
+    most = " and ".join(f"{w[0]:.2f} divided by {name}" for name, w in rows.items())
+    said = f"The largest weight: {most}."
+    drawn = plot_html(figure, said)
+    return Html(drawn + render("paragraph", kind="says", text=said))
 
 
 def check_temperature(sorted_weights: Callable) -> None:

@@ -19,6 +19,7 @@ from annotated.page.frames import (
     Html,
     Slider,
     explorer,
+    plot_html,
     render,
     static,
 )
@@ -52,18 +53,9 @@ def weigh(
     )
 
 
-def said_of(row: Tensor) -> str:
-    """Say what :func:`bar` draws."""
-    pads = row[3:].sum()
-    return (
-        f"A bar of the weights in the row of cat: the {row[0]:.2f}, cat {row[1]:.2f}, "
-        f"sleeps {row[2]:.2f}, and, hatched, {len(row) - 3} pads with {pads:.2f}."
-    )
-
-
-def bar(row: Tensor) -> plt.Figure:
+def bar(row: Tensor) -> Html:
     """Draw the weights of three words, and of all pads behind them, as one bar."""
-    figure, ax = plt.subplots(figsize=(4.375, 0.95))
+    figure, ax = plt.subplots(figsize=(8.1, 0.95))
     start, pads = 0.0, len(row) - 3
     names = ("the", "cat", "sleeps", f"{pads} pad" + "s" * (pads != 1))
     shares = [*row[:3].tolist(), row[3:].sum().item()]
@@ -78,7 +70,19 @@ def bar(row: Tensor) -> plt.Figure:
     ax.text(0.5, -1.6, "half", ha="center")
     ax.set(xlim=(0, 1), ylim=(-1.7, 1.2))
     ax.axis("off")
-    return figure
+    said = f"With {names[3]}, the words keep {1 - shares[3]:.1%} of cat's weight."
+    drawn = plot_html(figure, f"A bar of weights: {', '.join(names)}. {said}")
+    return Html(drawn + render("paragraph", kind="says", text=said))
+
+
+def opposites(function: Tensor, module: Tensor) -> Html:
+    """Show the weights (1, 3) of one query that both give under one mask."""
+    names = {"columns": ["True", "True", "False"], "weights": True}
+    return chain(
+        Matrix(function, "function", **names),
+        Matrix(module, "module", **names),
+        caption="The weights of a query. Above each key, its entry of the mask.",
+    )
 
 
 # ---- drawings of masks ---------------------------------------------------------------
@@ -117,7 +121,7 @@ def _mask(
 def lesson(inputs: Sequence[str], targets: Sequence[str]) -> Html:
     """Draw a text as exercises, one a row: what is read, and what comes next."""
     n = len(inputs)
-    figure, ax = _board(n + 2, n + 1, x=52, y=28)
+    figure, ax = _board(n + 2, n + 1, x=112, y=28)
     _mask(ax, 0.05, 0.9, causal_mask(n)[0, 0])
     ax.text(0.05 + n / 2, 0.7, "input", ha="center")
     ax.text(n + 0.3, 0.7, "target")

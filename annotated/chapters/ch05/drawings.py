@@ -76,7 +76,7 @@ def clocks() -> Html:
     )
 
 
-def averages(first: Tensor, second: Tensor) -> Html:
+def averages(first: Tensor, second: Tensor, caption: str) -> Html:
     """Show the outputs (4, 4) of both reviews, and their averages."""
     drawn, look = [], {"columns": ["mood", "flips", "pause", "word"], "row": 4}
     for name, outputs, words in (
@@ -85,8 +85,7 @@ def averages(first: Tensor, second: Tensor) -> Html:
     ):
         table = torch.cat([outputs, outputs.mean(dim=0, keepdim=True)])
         drawn.append(Matrix(table, name, rows=words.split(), **look))
-    caption = "What attention returns: the same four rows in another order, and the "
-    return chain(*drawn, caption=caption + "same average.")
+    return chain(*drawn, caption=caption)
 
 
 def check_bag() -> None:
@@ -181,7 +180,7 @@ def hands(table: Tensor) -> Html:
     name_lines(ax)
     return show(
         figure,
-        title="Two columns a hand, and the next hand is slower",
+        title="Two columns per hand, and each hand is slower than the one before",
         alt="Above, all twenty dimensions by position, as shades: the first change "
         "sign every few positions, the last hardly change. Below, dimensions 4 and 5 "
         "as curves, a sine and a cosine of one speed, and 6 and 7, of a slower one.",
@@ -295,31 +294,6 @@ def three_back(scores: Tensor, weights: Tensor) -> Html:
     )
 
 
-def kernel() -> Html:
-    """Plot dot products of positions: all pairs, and by their offset."""
-    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.7))
-    rows, place = sinusoidal_encoding(26, 20), torch.arange(26)
-    away = (place[:, None] - place).flatten()
-    table = rows @ rows.T / 10
-    assert torch.allclose(table.flatten().double(), similarity(away, 20), atol=1e-5)
-    _shades(axes[0], table, 10)
-    arrow = {"arrowstyle": "->", "color": INK}
-    axes[0].annotate("3 apart", (16, 13), (27, 13), va="center", arrowprops=arrow)
-    axes[0].set(xlabel="position r", ylabel="position p", xticks=(0, 10, 20))
-    offset = torch.arange(-100, 101)
-    axes[1].plot(offset, similarity(offset, 512), color=THIS)
-    axes[1].set(xlabel="offset p − r", ylabel="dot product, over d/2", ylim=(0, 1.02))
-    return show(
-        figure,
-        title="Of two positions, a dot product keeps only the offset",
-        alt="Left, the dot products of 26 positions: stripes along the diagonal, "
-        "darkest on it. Right, the same by offset: a peak at zero, falling alike to "
-        "the left and to the right.",
-        caption="Left, all pairs of 26 positions (d = 20). Right, by offset (d = 512): "
-        "three before and three after are alike.",
-    )
-
-
 # ---- 5.5: rotary positions -----------------------------------------------------------
 
 
@@ -395,8 +369,8 @@ def diagonals() -> Html:
     return chain(
         Matrix(added[:5, :5], "clocks added", **places),
         Matrix(rotary[:5, :5], "rotary", **places),
-        caption="Rows: position of the query; columns: position of the key. Read along "
-        "a diagonal, where the offset is the same: on the right, one number.",
+        caption="Rows: position of the query; columns: position of the key. Along a "
+        "diagonal the offset is the same, and rotary positions give one number.",
     )
 
 
@@ -513,8 +487,8 @@ def by_length(record: Mapping[str, Any]) -> Html:
     return show(
         figure,
         title="Beyond the training lengths, on this task, only rotary holds up",
-        caption="Medians of three recorded seeds. Grey: the lengths of training; "
-        "beyond them, the answers after position 31 alone.",
+        caption="Medians of three recorded seeds. Grey: lengths of training; beyond, "
+        "answers after position 31. Guessing: the most frequent other symbol.",
     )
 
 
@@ -557,7 +531,7 @@ def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     ``trained`` and ``now`` are as in :func:`new_angles`; there are now ``longer``
     times as many tokens.
     """
-    figure, ax = plt.subplots(figsize=(4.375, 3))
+    figure, ax = plt.subplots(figsize=(8.1, 3.2))
     pairs, new = torch.arange(len(now)), new_angles(trained, now)
     slow = trained < 2 * math.pi
     shade = {"color": COLOURS["wrong"], "alpha": 0.3, "lw": 0}
@@ -579,7 +553,7 @@ def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     first, last = (now / trained / longer)[[0, -1]].tolist()  # per token
     said += f"Per token, the fastest turns {first:.0%} as far as in training, the "
     said += f"slowest {last:.0%}."
-    drawn = plot_html(figure, said, once=True)
+    drawn = plot_html(figure, said)
     return Html(drawn + render("paragraph", kind="says", text=said))
 
 
@@ -610,22 +584,6 @@ def check_steps(model: nn.Module, rows: Tensor, first: int) -> None:
             logits, kept = model.decode(one, memory, step, kept)
             pieces.append(logits)
     check_close("one step at a time = all at once", torch.cat(pieces, 1), whole, 1e-3)
-
-
-def check_slips() -> None:
-    """Prove what becomes of a table whose i counts dimensions, or that stays behind."""
-    i, table = torch.arange(20), sinusoidal_encoding(100, 20)
-    angles = torch.arange(100)[:, None] * 10000.0 ** (-2 * i / 20)
-    squeezed = torch.where(i % 2 == 0, angles.sin(), angles.cos())
-    still = [int((t.std(dim=0) < 0.003).sum()) for t in (table, squeezed)]
-    assert still[0] <= 6 < still[1], still
-    assert squeezed[:, 2:4].square().sum(dim=1).min() < 0.5  # 1, were it one hand
-    plain, buffered = nn.Module(), positions.PositionalEncoding(20)
-    plain.P = table
-    for module in (plain, buffered):
-        module.to("meta")  # a device without memory: any other would do
-    assert plain.P.device.type == "cpu" and buffered.table.device.type == "meta"
-    print(f"measured: of 20 columns {still[1]} hardly change; right are {still[0]}")
 
 
 # ---- 5b: train short, test long ------------------------------------------------------
@@ -750,13 +708,13 @@ def alibi() -> Html:
         *(Matrix(scores, "scores", words, row=2, digits=1, narrow=True), "+"),
         *(Matrix(bias, "bias, slope 1", row=2, digits=0, narrow=True), "→"),
         Matrix((scores + bias).softmax(dim=-1), "softmax: weights", **lit),
-        caption="ALiBi: a word further away needs a higher score to be heard.",
+        caption="ALiBi: a word further away needs a higher score for the same weight.",
     )
 
 
 def heard(weights: Tensor, at: int) -> Html:
     """Plot weights (t,) by distance, and mark the key at one distance."""
-    figure, ax = plt.subplots(figsize=(4.375, 2.5))
+    figure, ax = plt.subplots(figsize=(8.1, 2.5))
     ax.plot(weights, color=OTHER)
     ax.plot(at, weights[at], "o", color=THIS, ms=8)
     share = f"{weights[at]:.0%}"
@@ -766,7 +724,8 @@ def heard(weights: Tensor, at: int) -> Html:
     said = (
         f"The key {at} back gets {share} of the weight, the nearest {weights[0]:.0%}."
     )
-    return Html(plot_html(figure, said, once=True))
+    drawn = plot_html(figure, said)
+    return Html(drawn + render("paragraph", kind="says", text=said))
 
 
 def buckets() -> Html:
