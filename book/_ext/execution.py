@@ -1,8 +1,8 @@
 """Sphinx extension: pages show the outputs that `tools.execute` kept.
 
 The directive ``{explorer} notebooks/02_topic`` shows on a page of prose the explorer of
-a notebook that has the ``:label:`` given. Its lines, `Polish: 16 lipca 2024`, become
-buttons that fill in its text.
+a notebook that has the ``:label:`` given, its slider at the ``:step:``. Its lines,
+`Polish: 16 lipca 2024`, become buttons that fill in its text.
 """
 
 import json
@@ -58,7 +58,10 @@ def explorers(notebook: dict) -> list[str]:
 
 class Explorer(SphinxDirective):
     required_arguments = 1
-    option_spec = {"label": directives.unchanged_required}
+    option_spec = {
+        "label": directives.unchanged_required,
+        "step": directives.positive_int,
+    }
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -78,6 +81,9 @@ class Explorer(SphinxDirective):
         view = '<div class="annotated-view"'
         tries = f'<p class="annotated-tries">Try: {buttons}</p>\n' if buttons else ""
         html = named[0].replace(view, tries + view)
+        if step := self.options.get("step"):
+            old = r'value="\d+"( step="1" aria-valuetext=)"\d+"( data-name="step")'
+            html = re.sub(old, rf'value="{step - 1}"\1"{step}"\2', html)
         return [nodes.raw("", html, format="html")]
 
 

@@ -273,25 +273,10 @@ def halves():
     return drawn + path("M30 36V56M46 56V36", "var(--at-this)", 3)
 
 
-def crossing():
-    places = [14 + 16 * i for i in range(5)]
-    drawn = box(26, 4, 26, 84, style=SOLID) + box(148, 4, 26, 84, style=SOLID)
-    for i, (letter, other) in enumerate(zip("words", "sdrow", strict=True)):
-        drawn += text(8, places[i] + 5, letter) + text(182, places[i] + 5, other)
-        drawn += path(
-            f"M148 {places[i]}C100 {places[i]} 100 {places[4 - i]} 52 {places[4 - i]}",
-            "var(--at-weight)",
-            3,
-            0.75,
-        )
-    return drawn
-
-
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
     14: streams, 15: gaps, 16: pieces, 17: jumps, 18: halves,
-    "laboratory": crossing,
 }  # fmt: skip
 
 CARDS = """
@@ -341,23 +326,18 @@ def chapters(app, docname: str) -> dict[int, tuple[str, str]]:
     }
 
 
-def cards_html(app, docname: str, label: str, about: dict[int | str, str]) -> str:
-    """Cards of chapters, by number, and of the laboratory: what each is ``about``."""
-    known = {
-        n: (link, f"{n}. {name}") for n, (link, name) in chapters(app, docname).items()
-    }
-    if "laboratory" in about:
-        link = app.builder.get_relative_uri(docname, "book/laboratory")
-        known["laboratory"] = link, app.env.titles["book/laboratory"].astext()
+def cards_html(app, docname: str, label: str, about: dict[int, str]) -> str:
+    """Cards of chapters, by number: what each is ``about``."""
+    known = chapters(app, docname)
     return _cards.render(
         cards=[
             {
-                "link": known[which][0],
-                "title": known[which][1],
+                "link": known[n][0],
+                "title": f"{n}. {known[n][1]}",
                 "about": sentence,
-                "picture": PICTURES[which](),
+                "picture": PICTURES[n](),
             }
-            for which, sentence in about.items()
+            for n, sentence in about.items()
         ],
         label=label, width=WIDTH, height=HEIGHT,
     )  # fmt: skip

@@ -235,6 +235,9 @@ def repair_html(app, pagename, templatename, context, doctree) -> None:
         context["body"] = SHARED.sub(once, context["body"])
 
 
+LAST = "book/end"  # of the pages that are read in order
+
+
 def lead_on(app, pagename, templatename, context, doctree) -> None:
     """From a chapter the way leads to the next chapter; what is below it is named."""
     below = app.env.toctree_includes
@@ -248,8 +251,10 @@ def lead_on(app, pagename, templatename, context, doctree) -> None:
 
     at = main.index(pagename)
     context["prev"] = link(main[at - 1]) if at else link(app.config.root_doc)
-    context["next"] = link(main[at + 1]) if at + 1 < len(main) else None
-    if pages := below.get(pagename):
+    more = pagename != LAST and at + 1 < len(main)
+    context["next"] = link(main[at + 1]) if more else None
+    pages = below.get(pagename)
+    if pages and pagename.startswith("notebooks/"):
         links = ('<a href="{link}">{title}</a>'.format(**link(p)) for p in pages)
         context["body"] += (
             '<nav class="annotated-deeper" aria-label="Pages below this chapter">'

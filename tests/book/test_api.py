@@ -1,4 +1,4 @@
-"""The API page names every module, and the docstrings behind it leave nothing out."""
+"""Every module has a page of the API, and its docstrings leave nothing out."""
 
 import ast
 import importlib
@@ -7,24 +7,15 @@ import pkgutil
 import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import pytest
 from sphinx.pycode import ModuleAnalyzer
 from torch import nn
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-FILES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for path in sorted((ROOT / "annotated").rglob("[!_]*.py"))
-    if not {"checks", "chapters", "vendor"} & {*path.parts}  # a chapter's is its own
-}
-del FILES["annotated.notebook"]  # a name of annotated.page.notebook's, kept
-# the checks of the exercises: the rest is for those who write exercises
-CHECKS = "annotated.checks"
-FILES[CHECKS] = ROOT / "annotated" / "checks" / "__init__.py"
-READERS_CALL = {CHECKS: {"check", "CheckFailed"}}
+from book._ext import api
+
+FILES = api.modules()
+READERS_CALL = api.CHECKS
 # what a caller may pass in any shape
 ANY_SHAPE = re.compile(r"\bany shape\b|\bof the shape of\b|\ba tensor\b", re.IGNORECASE)
 SHAPE = re.compile(r"\([^()`]*,[^()`]*\)")
@@ -276,21 +267,21 @@ def test_what_a_docstring_lacks_is_found(signature, doc, fault):
     assert [fault in one for one in found] == ([True] if fault else [])
 
 
-# ---- the page ------------------------------------------------------------------------
+# ---- the pages -----------------------------------------------------------------------
 
 
-def test_the_page_shows_every_module_once():
-    headings = re.findall(r"^## (\S+)$", PAGE, re.MULTILINE)
-    assert sorted(headings) == sorted(FILES)
-    whole = [module for module in headings if module not in READERS_CALL]
-    shown = re.findall(r"^\.\. automodule:: (\S+)\n   :members:$", PAGE, re.MULTILINE)
-    assert shown == whole
-
-
-def test_the_page_shows_what_a_reader_calls_of_the_others():
-    shown = re.findall(r"^\.\. auto(?:function|exception):: (\S+)$", PAGE, re.M)
-    wanted = {f"{module}.{n}" for module, names in READERS_CALL.items() for n in names}
-    assert set(shown) == wanted and len(shown) == len(wanted)
+def test_pages_are_written_once_and_of_modules_that_are_there(tmp_path):
+    (tmp_path / "annotated.gone.md").write_text("# gone")
+    api.write_pages(tmp_path)
+    assert {path.stem for path in tmp_path.iterdir()} == set(FILES)
+    attention = tmp_path / "annotated.attention.md"
+    assert ".. automodule:: annotated.attention\n   :members:" in attention.read_text()
+    checks = (tmp_path / "annotated.checks.md").read_text()
+    assert ".. autofunction:: annotated.checks.check\n" in checks
+    assert "automodule" not in checks
+    before = attention.stat().st_mtime_ns
+    api.write_pages(tmp_path)
+    assert attention.stat().st_mtime_ns == before
 
 
 def test_there_is_something_to_check():

@@ -55,13 +55,6 @@ def test_a_card_shows_a_chapter_and_leads_to_it():
     assert card.svg["aria-hidden"] == "true" and card.select("rect")
 
 
-def test_the_laboratory_has_a_card_too():
-    html = book_map.cards_html(app(), "book/intro", "II", {"laboratory": "Live."})
-    (card,) = BeautifulSoup(html, "html.parser").select("a")
-    assert card["href"] == "book/laboratory.html" and card.b.text == "The laboratory"
-    assert card.span.text == "Live." and len(card.select("path")) == 5
-
-
 def test_a_card_for_no_chapter_is_an_error():
     with pytest.raises(KeyError):
         book_map.cards_html(app(), "book/intro", "Part I", {4: "Absent."})
@@ -77,7 +70,6 @@ def test_every_chapter_of_the_book_has_one_card_with_a_picture():
         for block in front.split("```{cards}")[1:]
         for number in yaml.safe_load(block.split("```")[0].split("\n", 1)[1])
     ]
-    cards.remove("laboratory")
     assert cards == chapters and set(cards) <= set(book_map.PICTURES)
 
 

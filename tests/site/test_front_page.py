@@ -32,7 +32,7 @@ def test_the_film_stops_before_the_riddle(page):
         polling=20,
     )
     page.wait_for_timeout(2000)
-    assert page.evaluate(SHOWN) == "5" and step.input_value() == "4"
+    assert page.evaluate(SHOWN) == "4" and step.input_value() == "3"
     pairs = [pair.split() for pair in page.evaluate("[...seen]")]
     assert all(stands == shown for stands, shown in pairs)
 

@@ -6,7 +6,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy
 import torch
 from torch import Tensor, nn
@@ -16,11 +15,11 @@ from annotated import require
 from annotated.chapters.ch12 import segments_options as options
 from annotated.chapters.ch12.segments import library_ids, slow_attention
 from annotated.data.text import CHARACTERS, Characters
-from annotated.page.diagrams import Drawing
+from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
-from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.notebook import check_close, check_same, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import OTHER, THIS, name_lines, visible
+from annotated.page.plots import visible
 from annotated.positions import sinusoidal_encoding
 from annotated.segments import SegmentLoss, segments
 from annotated.training import fit
@@ -29,7 +28,7 @@ from annotated.transformer_xl import TransformerXL, relative_shift, update_memor
 
 Runs = Sequence[Mapping[str, Any]]
 
-# ---- bits by position ----------------------------------------------------------------
+# ---- bits of characters --------------------------------------------------------------
 
 MODELS = {
     "vanilla": "forgets, numbered positions",
@@ -44,23 +43,6 @@ def by_position(runs: Runs, kind: str, steps: int = 600) -> Any:
     """Return bits by position, (seeds, 32), of a recorded kind of model."""
     chosen = (run for run in runs if (run["kind"], run["steps"]) == (kind, steps))
     return numpy.array([run["bits by position"] for run in chosen])
-
-
-def plot_bits(forgets: Any, remembers: Any, *, title: str, caption: str) -> Html:
-    """Plot the bits (seeds, 32) by position of a model that forgets, and of ours."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.2))
-    where = range(1, 33)
-    for name, bits, color in (
-        ("without memory", forgets, OTHER),
-        ("with memory", remembers, THIS),
-    ):
-        lines = numpy.atleast_2d(bits)
-        ax.fill_between(where, lines.min(0), lines.max(0), color=color, alpha=0.2)
-        ax.plot(where, lines.mean(0), color=color, label=name)
-    ax.set(xlabel="position in the segment", ylabel="bits per character")
-    ax.set(xlim=(1, 32), xticks=(1, 8, 16, 24, 32))
-    name_lines(ax)
-    return show(figure, title=title, caption=caption)
 
 
 def results_table(runs: Runs) -> Html:
@@ -82,15 +64,38 @@ def results_table(runs: Runs) -> Html:
     )
 
 
-def strip(rows: Mapping[str, Tensor], letters: str) -> Html:
-    """Show the bits of the characters around the border, a row for each model."""
-    columns = [*map(visible, letters)]
-    columns[5] = f"│ {columns[5]}"
-    table = torch.stack([*rows.values()])
-    return chain(
-        Matrix(table, "bits", rows=[*rows], columns=columns, column=5, digits=1),
-        caption="What each character costs. │: the border; the next character is the "
-        "first guess of the new segment.",
+def curtain(record: Mapping[str, Any]) -> Html:
+    """Draw what the letters around a border cost, recorded, and what the c may see."""
+    letters, first, hung = record["letters"], 4, 16  # the curtain hangs before the e
+    at = [22 + 27 * j + hung * (j >= first) for j in range(len(letters))]
+    edge, drawing, told = at[first] - 12 - hung, Drawing(350, 244), []
+    for name, bits, color, top, fall, sees in (
+        ("forgets", record["bits"]["vanilla"], "other", 0, 100, at[first : first + 1]),
+        ("remembers", record["bits"]["Transformer-XL"], "this", 128, 22, at[2:5]),
+    ):
+        base, eye = top + 74, top + 108
+        drawing.text(0, top + 14, f"It {name}", anchor="start", bold=True)
+        for x, letter, cost in zip(at, letters, bits, strict=True):
+            bar = x - 9, base - 6 * cost, 18, 6 * cost
+            drawing.frame(*bar, shade=0.75, color=color, outline=False)
+            drawing.text(x, base - 6 * cost - 4, f"{cost:.1f}", size=NOTE)
+            drawing.text(x, base + 17, visible(letter), code=True)
+        drawing.frame(edge, top + 16, hung, fall, shade=0.3, color="other")
+        for y in range(top + 16, top + 16 + fall - hung, 5):
+            drawing.line((edge, y + hung), (edge + hung, y), width=0.7)
+        c = at[first + 1]
+        drawing.line((c, base + 22), (c, eye), (sees[0], eye))
+        for x in sees:
+            drawing.arrow((x, eye), (x, base + 21))
+        told.append(f"the model that {name}: {' '.join(f'{x:.1f}' for x in bits)}")
+    drawing.line((at[first], 108), (edge + hung, 108))
+    drawing.frame(edge, 100, hung, hung, shade=1, color="wrong", outline=False)
+    drawing.frame(edge + 3, 106, 10, 4, shade=1, color="on", outline=False)
+    return drawing.figure(
+        alt=f"A border before the e of {' '.join(map(visible, letters))}. Bits, "
+        f"{'; '.join(told)}. For the c, the first sees the e alone, the other s, p, e.",
+        caption="How hard each letter is to guess, in bits (12.1). Between p and e a "
+        "segment ends. Arrows: what each model sees before the c. One recorded run.",
     )
 
 

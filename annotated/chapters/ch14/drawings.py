@@ -23,7 +23,7 @@ from annotated.page.diagrams import PLUS, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import COLOURS, OTHER, THIS, plot_lines
+from annotated.page.plots import COLOURS, plot_lines
 from annotated.page.records import grouped
 from annotated.reformer import lsh_buckets
 from annotated.reversible import ChunkedFeedForward, ReversibleBlock, ReversibleSequence
@@ -79,19 +79,6 @@ def peaks_by_length(records: Mapping[str, Record]) -> Peaks:
     for run in runs:
         table[run["length"]][run["way"]][run["depth"]] = run["MB"]
     return table
-
-
-def against_depth(
-    peaks: Mapping[str, Mapping[int, float]], *, title: str, caption: str
-) -> Html:
-    """Plot the peak of memory against the number of layers, by way."""
-    ax = plot_lines(
-        {way: dict(sorted(row.items())) for way, row in peaks.items()},
-        colors=dict.fromkeys(WAYS[:2], OTHER), xlabel="layers", xlim=(0, None),
-        ylabel="memory at the peak (MB)", ylim=(0, None),
-        xticks=sorted({depth for row in peaks.values() for depth in row}),
-    )  # fmt: skip
-    return show(ax.figure, title=title, caption=caption)
 
 
 def for_one_layer(peaks: Peaks) -> dict[int, dict[str, float]]:
@@ -183,43 +170,42 @@ def fit_explorer(peaks: Peaks) -> Html:
 # ---- two streams ---------------------------------------------------------------------
 
 
-def _block(drawing: Drawing, left: float, top: float, width: float, undo: bool) -> None:
-    """Draw two streams to the right, and what F and G add to them, or take away."""
-    upper, lower = top, top + 74
-    near, far = left + 0.3 * width, left + 0.72 * width
-    steps = (("F", far if undo else near, lower, upper),)
-    steps += (("G", near if undo else far, upper, lower),)
-    for name, x, source, y in steps:
-        side = 1 if source > y else -1  # where it comes from, seen from the stream
-        drawing.line((left, y), (x - PLUS, y))
-        drawing.arrow((x + PLUS, y), (left + width, y))
-        drawing.line((x, source), (x, top + 37 + 13 * side))
-        drawing.frame(x - 15, top + 24, 30, 26, shade=0.2)
-        drawing.text(x, top + 42, name, bold=True)
-        drawing.arrow((x, top + 37 - 13 * side), (x, y + PLUS * side))
-        if undo:
+def circuit() -> Html:
+    """Draw a block forward, and running backwards, with numbers: F and G square."""
+    drawing = Drawing(350, 250)
+    for top, undo, title in (
+        (26, False, "forward: F, then G"),
+        (158, True, "backwards: G, then F"),
+    ):
+        drawing.text(175, top - 12, title, bold=True)
+        for number, words, y in (("₁", "3 7", top + 5), ("₂", "−2 47", top + 79)):
+            before, after = words.split()
+            drawing.text(0, y, f"x{number} = {before}", anchor="start")
+            drawing.text(350, y, f"y{number} = {after}", anchor="end")
+        steps = ("F", "4", 130, top + 74, top), ("G", "49", 230, top, top + 74)
+        for name, value, x, source, y in steps:
+            side = 1 if source > y else -1  # where it comes from, seen from the stream
+            ends = [(52, y), (x - PLUS, y)], [(x + PLUS, y), (296, y)]
+            before, after = [line[::-1] for line in ends[::-1]] if undo else ends
+            drawing.line(*before)
+            drawing.arrow(*after)
+            drawing.line((x, source), (x, top + 37 + 13 * side))
+            drawing.frame(x - 15, top + 24, 30, 26, shade=0.2)
+            drawing.text(x, top + 42, name, bold=True)
+            drawing.arrow((x, top + 37 - 13 * side), (x, y + PLUS * side))
+            sign = "−" if undo else "+"
+            drawing.text(x + 8, top + 37 - 21 * side + 5, sign + value, anchor="start")
             drawing.frame(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS)
             drawing.line((x - 5, y), (x + 5, y))
-        else:
-            drawing.plus(x, y)
-
-
-def circuit() -> Html:
-    """Draw a block forward, and undone."""
-    drawing = Drawing(350, 276)
-    for top, undo, before, after in ((34, False, "x", "y"), (182, True, "y", "x")):
-        drawing.text(0, top - 20, "undone" if undo else "forward", anchor="start")
-        _block(drawing, 26, top, 296, undo)
-        for number, y in (("₁", top + 5), ("₂", top + 79)):
-            drawing.text(10, y, before + number)
-            drawing.text(336, y, after + number)
+            if not undo:
+                drawing.line((x, y - 5), (x, y + 5))
     return drawing.figure(
-        alt="Two drawings, each with two streams from left to right. Forward: F of x2 "
-        "is added to x1, which becomes y1; G of y1 is added to x2, which becomes y2. "
-        "Undone: G of y1 is subtracted from y2, which gives x2; F of x2 is subtracted "
-        "from y1, which gives x1.",
-        caption="Undone, the last step comes first. The arrows through F and G point "
-        "the same way as before; only + has become −.",
+        alt="The same two streams twice. Forward, to the right: F of x2, 4, is "
+        "added to x1, 3, which becomes y1, 7; G of y1, 49, is added to x2, −2, which "
+        "becomes y2, 47. Backwards, to the left: G of y1, 49, is subtracted from y2, "
+        "which gives x2, −2; F of x2, 4, is subtracted from y1, which gives x1, 3.",
+        caption="A block of a reversible network. Here F and G square what they read: "
+        "a square forgets the sign, and yet −2 comes back.",
     )
 
 
