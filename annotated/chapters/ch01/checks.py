@@ -67,7 +67,7 @@ def arguments(draw, batch, t, s, q=4, k=7, hidden=6):
 @additive_scores.case("the three words of section 1.2, without a batch axis")
 def _(draw):
     eye = torch.eye(3)
-    return eye[[2, 1, 0]], eye, eye, eye, torch.full((3,), -7.0)
+    return eye[[2, 1, 0]], eye, -eye, 2 * eye, torch.full((3,), 7.0)
 
 
 @additive_scores.case("every axis of another length")

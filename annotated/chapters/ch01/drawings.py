@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy
@@ -17,7 +17,7 @@ from annotated.chapters.ch01.dates import date_reader, date_symbols, read_dates
 from annotated.devices import device_of
 from annotated.masks import length_mask
 from annotated.page.diagrams import Drawing
-from annotated.page.frames import Html, Slider, Text, explorer, static
+from annotated.page.frames import Html, Slider, Text, explorer, plot_html, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.play import play
@@ -26,9 +26,6 @@ from annotated.page.records import Rows, dots, grouped
 from annotated.page.svg import COLOURS
 from annotated.recurrent_attention import AdditiveAttention, LocationSensitiveAttention
 from annotated.seq2seq import Memory, Seq2Seq, teacher_forcing_loss
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Pairs = Sequence[tuple[str, str]]  # a date as people write it, and in ISO 8601
 Symbols = tuple[Vocabulary, Vocabulary]  # of what is read and what is written
@@ -170,7 +167,7 @@ def scoring(sums: Tensor, hidden: Tensor, scores: Tensor) -> Html:
         Matrix(hidden, "hidden", columns=KINDS, row=2),
         "· w →",
         Matrix(scores[:, None], "scores", row=2),
-        caption="Each row of sums becomes one score; w holds −7 three times.",
+        caption="Each row of sums becomes one score; w holds 7 three times.",
     )
 
 
@@ -190,18 +187,6 @@ def mixing(
         "=",
         Matrix(contexts, name, columns=FOUR, row=row),
         caption=said if caption is None else caption,
-    )
-
-
-def two_sources(scores: Tensor, weights: Tensor, real: Tensor) -> Html:
-    """Show scores and weights of two sources, padding hatched."""
-    names = ("7 March 2024", "May 8")
-    return chain(
-        Matrix(scores, "scores", names, mask=real),
-        "softmax →",
-        Matrix(weights, "weights", names, weights=True),
-        caption="Which month? Hatched is the padding. Without the mask its score, "
-        f"{number(scores[1, 2].item())}, would be the highest of its row.",
     )
 
 
@@ -349,52 +334,55 @@ def losses(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Html:
 
 
 def alignment(
-    weights: Tensor, written: str, read: str, title: str = "", ax: Any = None
-) -> "Figure":
+    ax: Any, weights: Tensor, written: str, read: str, title: str = ""
+) -> None:
     """Draw an alignment with eleven rows, written or not, as a few light cells."""
     rows = [*written, "end"][: len(weights)][:11]
     rows += [""] * (11 - len(rows))
-    if ax is None:
-        _, ax = plt.subplots(figsize=(7.2, 4.0))
-    shades = (20 * weights[:11]).round()
-    for shade in shades[shades > 0].unique().tolist():  # a path a shade: light frames
+    wide, shades = len(read), (10 * weights[:11]).round()
+
+    def draw(lines: Sequence[Path], **look: Any) -> None:  # as one: light frames
+        path = Path.make_compound_path(*lines)
+        ax.add_patch(PathPatch(path, clip_on=False, **look))
+
+    for shade in shades[shades > 0].unique().tolist():
         cells = [
             Path([(j, i), (j + 1, i), (j + 1, i + 1), (j, i + 1), (j, i)], closed=True)
             for i, j in (shades == shade).nonzero().tolist()
         ]
-        path = Path.make_compound_path(*cells)
-        ax.add_patch(PathPatch(path, color=WEIGHTS(shade / 20), linewidth=0))
-    wide = len(read)
-    ax.hlines(range(12), 0, wide, color=COLOURS["rule"], linewidth=1)
-    ax.vlines(range(wide + 1), 0, 11, color=COLOURS["rule"], linewidth=1)
+        draw(cells, color=WEIGHTS(shade / 10), linewidth=0)
+    rules = [Path([(0, i), (wide, i)]) for i in range(12)]
+    rules += [Path([(j, 0), (j, 11)]) for j in range(wide + 1)]
+    draw(rules, edgecolor=COLOURS["rule"], fill=False, linewidth=1)
     ax.set(xticks=numpy.arange(wide) + 0.5, xticklabels=map(visible, read))
     ax.set(yticks=numpy.arange(11) + 0.5, yticklabels=rows, ylim=(11, 0))
     ax.set(xlabel="read (a row for each symbol written)", title=title, xlim=(0, wide))
     ax.grid(visible=False)
     ax.spines["bottom"].set_visible(False)
-    return ax.figure
 
 
 def learning(formed: Mapping[int, tuple], text: str) -> Any:
     """Show the alignment of a ``text`` behind a slider over the training steps."""
     steps = [step for step, (answer, *_) in formed.items() if answer]
 
-    def title(step: int) -> str:
-        return f"step {step}: {formed[step][0]}, {formed[step][2]:.0%} of 500 exact"
-
-    def frame(training_step: int) -> "Figure":
-        answer, weights, _ = formed[training_step]
-        return alignment(weights, answer, text, title(training_step))
+    def frame(training_step: int) -> Html:
+        answer, weights, share = formed[training_step]
+        said = f"After step {training_step} it writes {answer}. Of 500 unseen dates, "
+        said += f"{share:.0%} are right."
+        figure, ax = plt.subplots(figsize=(8.6, 3.9))
+        alignment(ax, weights, answer, text)
+        drawn = plot_html(figure, f"Alignment of {text}. {said}")
+        return Html(f'{drawn}<p class="annotated-says">{said}</p>')
 
     return play(
         frame,
         label="The alignment while the network learns",
         training_step=steps,
         start={"training_step": steps[len(steps) // 2]},
-        alt=lambda training_step: f"Alignment of {text} after {title(training_step)}.",
         question="At which step does it find the year? And is the month faint or "
         "strong when it is first right?",
-        caption="The alignment of one unseen date while the network learns.",
+        caption="The alignment of one unseen date. The stronger a cell, the larger the "
+        "weight.",
     )
 
 
@@ -477,7 +465,7 @@ def stripes(
     both |= {f"with tanh, {steps} steps": reader}
     for ax, (name, model) in zip(axes, both.items(), strict=True):
         (answer,), rows = read_dates(model, [text], symbols)
-        alignment(rows[0], answer, text, name, ax)
+        alignment(ax, rows[0], answer, text, name)
     return show(
         figure,
         title="Without the tanh, every step looks at the same characters",
