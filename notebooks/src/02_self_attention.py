@@ -541,6 +541,8 @@ expect(
 )
 
 # %% tags=["remove-input"]
+from annotated.page.notebook import say
+
 with torch.no_grad():
     word = another.embedding(pronouns.encode(choices)[0][i, at])
     alone = another.answer(another.looks[1][2](word)).softmax(dim=-1)

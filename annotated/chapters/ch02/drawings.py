@@ -449,19 +449,6 @@ def check_gradients(through_softmax: Callable, measured: Mapping) -> None:
     print(f"width 576: {wide:.3f} as they are")
 
 
-def at_the_query(width: int, scale: float, count: int = 500, keys: int = 32) -> float:
-    """Return the median norm of the gradient that random rows pass to their query."""
-    generator = torch.Generator().manual_seed(0)
-    q, c, upstream = (
-        torch.randn(count, n, size, generator=generator)
-        for n, size in ((1, width), (keys, width), (1, keys))
-    )
-    q.requires_grad_()
-    weights = (scale * q @ c.mT).softmax(dim=-1)
-    (weights * upstream).sum().backward()
-    return q.grad.norm(dim=-1).median().item()
-
-
 def check_set(self_attention: Callable, x: Tensor) -> None:
     """Prove what order means to ``self_attention``, and to a causal one."""
     shuffle = torch.tensor([2, 0, 3, 1])

@@ -103,7 +103,7 @@ def few_keys(carried: numpy.ndarray) -> Html:
         ax.plot(counts, mean, color=THIS, label=name)
         enough = int((mean >= 0.9).argmax()) + 1
         ax.plot(enough, 0.9, "o", color=THIS)
-        x, y, side = ((0.92, 1.02, "right"), (1.08, 0.82, "left"))[layer]
+        x, y, side = ((1, 1.02, "center"), (1.08, 0.82, "left"))[layer]
         ax.text(enough * x, y, f"{name}: {enough} keys", color=THIS, ha=side)
     ax.plot(counts, counts / 64, color=OTHER, label="uniform weights")
     ax.text(26, 0.33, "uniform weights", color=OTHER)
