@@ -776,6 +776,8 @@ from annotated.masks import count_positions, padding_mask
 prompt = encode("    def ")
 padded = torch.cat([encode("@@@@@"), prompt], dim=1)  # @ is padding here
 mask = padding_mask(padded, pad=encode("@").item())
+
+# %%
 alone = model(prompt)[0, -1].softmax(dim=-1)
 for name, logits in (
     ("padded", model(padded)),
