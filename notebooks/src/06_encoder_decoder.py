@@ -802,9 +802,8 @@ ch06.one_stack()
 # every layer ([the cache](11c_cache.ipynb)). What a decoder alone gives up is the look ahead:
 # no symbol of the prompt sees what comes after it.
 #
-# **Why did the encoder go?** Without it any text is training data, with no pairs of source
-# and target, and every symbol of the text is a prediction with a loss, not only those of the
-# answer. And as a conversation grows, what has been read stays read: an encoder that looks
+# **Why did the encoder go?** A decoder learns from every symbol of any text, not only from those
+# of an answer. (Encoder–decoders can learn without pairs, too: T5 fills in gaps.) And as a conversation grows, what has been read stays read: an encoder that looks
 # both ways would have to read everything again after each turn.
 #
 # Inside, the blocks of this chapter are all there, with four parts exchanged: RMSNorm and SwiGLU

@@ -260,8 +260,8 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 # > and $\beta_2 = 0.98$ that's ten steps and fifty. The tiny eps, $10^{-9}$, prevents a division by
 # > 0.
 #
-# **Why not plain gradient descent?** Adam's division lets every parameter move by up to about
-# $r$, however small its gradient. On our dates gradient descent with momentum learns, too, but
+# **Why not plain gradient descent?** Adam's division lets every parameter move by about
+# $r$, as a rule, however small its gradient. On our dates gradient descent with momentum learns, too, but
 # more slowly: even at the best of three rates, all three seeds end above Adam's median. Why Adam
 # does so well on Transformers is debated: now and then gradients are huge ([Zhang et al.,
 # 2020](https://arxiv.org/abs/1912.03194)), and many words are rare ([Kunstner et al.,

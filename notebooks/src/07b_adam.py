@@ -143,7 +143,7 @@ say(
 #
 # We try the same: 300 steps at almost zero rate, which fill $u$ to
 # $1 - 0.98^{300} = 99.8\,\%$ and leave the model where it is, and then a rate of 0.01 without any
-# climb. The rival: forty steps at 0.001. Its means are only half full.
+# climb. The rival: forty steps at 0.001. Its $u$ is only half full.
 # <!-- given: 0.01, 0.001 -->
 
 # %% Table: full means against small steps tags=["hide-input", "remove-stdout"]

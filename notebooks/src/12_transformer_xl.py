@@ -667,7 +667,7 @@ ch12.cost_table(recorded("evaluation_cost"))
 ch12.recall_table(recorded("recall"))
 
 # %% [markdown]
-# With a memory of 16, these outputs depend on letters up to 47 back, and still the model only recalls
+# With a memory of 16, these outputs depend on letters 40 to 47 back, and still the model only recalls
 # what a *single* layer sees. At 40 back it guesses blindly. (A likely reason: no gradient ever
 # taught a state to keep a letter for a later segment.) So count on `mem_len`, not on the reach.
 #

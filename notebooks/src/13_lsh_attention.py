@@ -420,7 +420,7 @@ ch13.tradeoff_figure(tradeoff)
 
 # %% [markdown]
 # At 16,384, four rounds take as long as the exact kernel, and their outputs are off by 35 %,
-# although the queries are sharp. With queries half as long, like those of 13.6, the outputs are off by more
+# although the queries are sharp. With queries half as long, the outputs are off by more
 # than their own size: thousands of light keys together carry much of the weight. At 32,768,
 # four rounds save a quarter of the kernel's time, and are off by 38 %.
 # <!-- recorded lsh_tradeoff: 38 = mean(seed["16"]["4"] for seed in record["runs"][2]["seeds"]) -->

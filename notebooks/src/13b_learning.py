@@ -209,7 +209,7 @@ trained = recorded("duplicate")["runs"]
 ch13.duplicate_table(trained)
 
 # %% [markdown]
-# As in the paper, more rounds never hurt, and a model trained with exact attention does
+# As in the paper, more rounds in testing never hurt, and a model trained with exact attention does
 # well with eight rounds and poorly with one: nothing in its
 # training depended on matching vectors sharing a bucket.
 #

@@ -311,7 +311,7 @@ print(f"{unknown / total:.1%} of the held-out tokens are unknown to our BERT")
 
 # %% [markdown]
 # Names, mostly, and all of them look alike to it. The real BERT cuts words into pieces, as chapter 9 does by
-# [byte-pair encoding](09c_subwords.ipynb). Its way is called **WordPiece**: *walking* is *walk* and *##ing*, and the two signs say "no space before me". It takes
+# [byte-pair encoding](09c_subwords.ipynb). Its way is called **WordPiece**: *embeddings* is *em*, *##bed*, *##ding* and *##s*, and the two signs say "no space before me". It takes
 # the longest piece that fits, from the left, and goes on with the rest:
 
 

@@ -317,7 +317,7 @@ ch16.continuations(official, tokenizer)
 
 # %% [markdown]
 # The paper's section 3 says how far this went. Questions about a text (the data set CoQA) got an F1 of 55, which measures the overlap with the right words. Translating French to English got 11.5 <!-- given: 11.5 --> BLEU, English to French 5 ([chapter 9](09_translation.ipynb) explains BLEU),
-# from a corpus out of which foreign pages had been filtered. A summary asked for by `TL;DR:` was hardly better than three random sentences of the article. Examples in the prompt (**few-shot**) and a hundred times the parameters followed a year later ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
+# from a corpus out of which foreign pages had been filtered. A summary asked for by `TL;DR:` was hardly better than three random sentences of the article. For the translations, the prompt held pairs of sentences (**few-shot**). A year later GPT-3, with a hundred times the parameters, made that its subject ([Brown et al., 2020](https://arxiv.org/abs/2005.14165)).
 #
 # ## 16.8 Pitfalls
 #

@@ -319,7 +319,7 @@ play(
 #
 # Where would training leave float16's range? In three places:
 #
-# - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys then divides 0 by 0, which is NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number.
+# - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys is then NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number.
 # - **The variance.** An activation of 256 has a square of 65,536, but float16 ends at 65,504.
 # - **The gradient.** When training begins, GPT-2's loss pushes each of the 50,256 wrong words down by about 1/50,257, divided by the number of tokens in the batch. With 8,192 tokens, that's 2.4e-9, but the smallest float16 is 6e-8.
 #

@@ -435,7 +435,7 @@ def trained_on(further: dict, baseline: Sequence[str], here: Sequence[str]) -> H
 UP = {"attention alone": "00000"} | {
     f"+ {part}": ("1" * n).ljust(5, "0") for n, part in enumerate(LADDER_PARTS, 1)
 }
-WITHOUT = {"the whole model": "11111", "without those two": "11010"} | {
+WITHOUT = {"the whole model": "11111", "without encoder, self-attention": "11010"} | {
     f"without {part}": "1" * n + "0" + "1" * (4 - n)
     for n, part in enumerate(LADDER_PARTS)
 }
