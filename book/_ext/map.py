@@ -1,8 +1,8 @@
 """Where one is in the book: cards of its chapters, and a strip below each title.
 
 The directive ``{cards}`` shows the chapters that it names, `2: what it is` a line,
-each with a picture. Below the title of a chapter's pages, a strip of all chapters names
-that one.
+each with a picture. Below the title of a chapter's pages, a strip of the numbers of all
+chapters marks that one.
 """
 
 import math
@@ -292,10 +292,8 @@ CARDS = """
 STRIP = """
 <nav class="annotated-strip" aria-label="Chapters">
 {%- for number, link, name in chapters %}
-<a href="{{ link }}" title="{{ name }}"
-{%- if number == here %} aria-current="true"
-{%- else %} aria-label="{{ number }} {{ name }}"{% endif -%}
->{{ number }}{% if number == here %} {{ name }}{% endif %}</a>
+<a href="{{ link }}" title="{{ name }}" aria-label="{{ number }} {{ name }}"
+{%- if number == here %} aria-current="true"{% endif %}>{{ number }}</a>
 {%- endfor %}</nav>
 """
 _environment = Environment(autoescape=True)
@@ -344,7 +342,7 @@ def cards_html(app, docname: str, label: str, about: dict[int, str]) -> str:
 
 
 def strip_html(app, docname: str, here: int) -> str:
-    """The strip of all chapters, of which chapter ``here`` is named."""
+    """The strip of all chapters, of which chapter ``here`` is marked."""
     known = chapters(app, docname)
     return _strip.render(chapters=[(n, *known[n]) for n in known], here=here)
 

@@ -46,6 +46,58 @@
     }
   });
 
+  // A figure that is taller than a laptop's screen puts its controls beside its drawing;
+  // where there is room, the style sheet makes it wide, unless its drawing is small.
+  const TALL = 540, SMALL = 380;
+  function place(figure) {
+    const drawing = figure.querySelector(".annotated-view > svg");
+    figure.classList.add("annotated-beside");
+    if (drawing?.getAttribute("width") < SMALL) figure.classList.add("annotated-small");
+  }
+
+  // Room that a figure keeps, so that nothing moves when it changes, stands at its end.
+  function close(figure) {
+    const find = (selector) => figure.querySelector(`:scope > ${selector}`);
+    const stage = find(":is(.annotated-view, .annotated-stack)");
+    const says = find(".annotated-says"), end = find(".annotated-caption") || says;
+    if (!end) return;
+    const svg = stage.querySelector(":scope > svg"), box = svg?.getBBox();
+    const shown = stage.querySelector(".annotated-frame:not([hidden])");
+    const used = svg ? (box.y + box.height) * svg.getScreenCTM().d + 6
+      : (shown || stage).offsetHeight;
+    const free = [[stage, Math.max(0, stage.offsetHeight - used)]];
+    if (says && says !== end) free.push([says, says.offsetHeight - says.firstChild.offsetHeight]);
+    free.forEach(([part, room]) => { part.style.marginBottom = `${-room}px`; });
+    end.style.marginBottom = `${free.reduce((sum, [, room]) => sum + room, 0)}px`;
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const figures = [...document.querySelectorAll(".annotated-explorer, .annotated-frames")];
+    figures.filter((figure) => figure.offsetHeight > TALL).forEach(place);
+    const changes = new MutationObserver((seen) => {
+      new Set(seen.map(({ target }) => target.closest("[id^=explorer], [id^=play]"))).forEach(close);
+    });
+    const sizes = new ResizeObserver((seen) => {
+      seen.forEach(({ target }) => close(target.parentElement));
+    });
+    for (const figure of figures) {
+      const stage = figure.querySelector(".annotated-view, .annotated-stack");
+      changes.observe(stage, { attributeFilter: ["hidden"], childList: true, subtree: true });
+      sizes.observe(stage);
+    }
+    // A column of numbers stands at the right.
+    const NUMBER = /^[−–+±≈<>]?\s?\d[\d\s,.±()×%−]*([A-Za-zµ]{1,3})?$/;
+    for (const table of document.querySelectorAll("table.dataframe:not(:has([colspan], [rowspan]))")) {
+      const [head, ...rows] = [...table.rows].map((row) => [...row.cells]);
+      head.forEach((name, i) => {
+        const column = rows.map((row) => row[i]), texts = column.map((cell) => cell?.textContent.trim());
+        const found = texts.filter((text) => NUMBER.test(text)).length;
+        if (!found || !texts.every((text) => NUMBER.test(text) || !/[^—–-]/.test(text))) return;
+        [name, ...column].forEach((cell) => cell?.classList.add("annotated-number"));
+      });
+    }
+  });
+
   // Texts to try, which the page offers beside a figure.
   document.addEventListener("click", ({ target }) => {
     if (!target.matches(".annotated-tries button")) return;
