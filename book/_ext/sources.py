@@ -1,12 +1,8 @@
 """The coverage of the sources: tables made from ``book/sources.yml``.
 
 ``{source-table} S2`` sets one row for each section of a source. What covers a section
-is written in one of three ways:
-
-- ``1.4 The idea: …``, the heading of a chapter's section, as it stands there, or
-  ``1b.4 …``, one of a deeper page;
-- ``chapter 6``, for a chapter that is still to be written;
-- ``book/bibliography``, a page around the chapters.
+is the heading of a chapter's section, as it stands there, ``1.4 The idea: …``, or of a
+deeper page, ``1b.4 …``; or a page around the chapters, ``book/bibliography``.
 """
 
 import re
@@ -22,69 +18,40 @@ from sphinx.util.docutils import SphinxDirective
 DATA = Path(__file__).resolve().parents[1] / "sources.yml"
 SECTION = re.compile(r"(\d+)([a-z]?)\.\d+ \S")
 NOTEBOOKS = DATA.parents[1] / "notebooks" / "src"
-PLANNED = re.compile(r"chapter (\d+)")
 
 
-def load(path: Path = DATA) -> dict:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+def load() -> list[dict]:
+    return yaml.safe_load(DATA.read_text(encoding="utf-8"))
 
 
-def chapter_of(part: str) -> int | None:
-    """The number of the chapter that a part names, or None for a page."""
-    match = SECTION.match(part) or PLANNED.fullmatch(part)
-    return int(match[1]) if match else None
-
-
-def notebook_of(part: str, chapters: dict[int, dict]) -> str:
-    """The name of the notebook that holds a section: of its chapter, or deeper."""
-    number, letter = SECTION.match(part).groups()
-    if not letter:
-        return chapters[int(number)]["name"]
+def notebook_of(part: str) -> str | None:
+    """The name of the notebook that holds a section; None for a page of prose."""
+    if not (match := SECTION.match(part)):
+        return None
+    number, letter = match.groups()
     names = [path.stem for path in NOTEBOOKS.glob(f"{int(number):02}{letter}_*.py")]
     if len(names) != 1:
-        raise ExtensionError(f"sources.yml: {part!r} names one of the pages {names}")
+        raise ExtensionError(f"sources.yml: {part!r} is on one of the pages {names}")
     return names[0]
 
 
-def is_planned(part: str) -> bool:
-    return PLANNED.fullmatch(part) is not None
-
-
-def status(parts: list[str]) -> str:
-    planned = [is_planned(part) for part in parts]
-    if all(planned):
-        return "planned"
-    return "in part" if any(planned) else "done"
-
-
-def link(part: str, chapters: dict[int, dict]) -> str:
+def link(part: str) -> str:
     """A part of the coverage as Markdown, for a page in ``book/``."""
-    number = chapter_of(part)
-    if number is None:
-        return f"[](../{part}.md)"
-    if number not in chapters:
-        raise ExtensionError(
-            f"sources.yml: {part!r} names chapter {number}, which is not in its list "
-            f"of chapters, {min(chapters)} to {max(chapters)}"
-        )
-    if is_planned(part):
-        return f"chapter {number}: {chapters[number]['title']}"
+    name = notebook_of(part)
     # Sphinx warns if the page has no such heading, and the build fails
-    name = notebook_of(part, chapters)
-    return f"[{part}](../notebooks/{name}.ipynb#{default_slugify(part)})"
+    anchor = f"../notebooks/{name}.ipynb#{default_slugify(part)}"
+    return f"[{part}]({anchor})" if name else f"[](../{part}.md)"
 
 
-def table(source: dict, chapters: dict[int, dict]) -> list[str]:
+def table(source: dict) -> list[str]:
     """The lines of a source's table, in Markdown."""
-    lines = ["| section | heading | where the book covers it | status |", "|-|-|-|-|"]
+    lines = ["| section | heading | where the book covers it |", "|-|-|-|"]
     for row in source["sections"]:
         heading = row["english"]
         if row["heading"] != heading:  # some are English in the source
             heading += f" · {row['heading']}"
-        covered = "; ".join(link(part, chapters) for part in row["covered"])
-        lines.append(
-            f"| {row['key']} | {heading} | {covered} | {status(row['covered'])} |"
-        )
+        covered = "; ".join(map(link, row["covered"]))
+        lines.append(f"| {row['key']} | {heading} | {covered} |")
     return lines
 
 
@@ -93,15 +60,11 @@ class SourceTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(DATA))
-        data = load()
-        found = [s for s in data["sources"] if s["key"] == self.arguments[0]]
-        if not found:
-            known = [source["key"] for source in data["sources"]]
-            raise self.error(
-                f"source-table needs one of {known}, got {self.arguments[0]!r}"
-            )
+        known = {source["key"]: source for source in load()}
+        if self.arguments[0] not in known:
+            raise self.error(f"no source {self.arguments[0]!r} among {[*known]}")
         box = nodes.container()
-        lines = StringList(table(found[0], data["chapters"]), str(DATA))
+        lines = StringList(table(known[self.arguments[0]]), str(DATA))
         self.state.nested_parse(lines, self.content_offset, box)
         return box.children
 

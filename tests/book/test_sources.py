@@ -14,9 +14,8 @@ import pytest
 from book._ext import sources
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = sources.load()
-CHAPTERS = DATA["chapters"]
-ROWS = {s["key"]: s["sections"] for s in DATA["sources"]}
+SOURCES = sources.load()
+ROWS = {source["key"]: source["sections"] for source in SOURCES}
 # (source and section, one place that covers it)
 PARTS = [
     (f"{key} {row['key']}", part)
@@ -36,19 +35,10 @@ HEADINGS = {
 }
 
 
-def chapter_source(number: int) -> Path:
-    return ROOT / "notebooks" / "src" / f"{CHAPTERS[number]['name']}.py"
-
-
-def headings(part: str) -> list[str]:
-    """The headings of the page that should hold a section, below its title."""
-    name = sources.notebook_of(part, CHAPTERS)
+def headings(name: str) -> list[str]:
+    """The headings of a notebook, below its title."""
     text = (ROOT / "notebooks/src" / f"{name}.py").read_text(encoding="utf-8")
     return re.findall(r"^# ## (.+)$", text, re.MULTILINE)
-
-
-def written() -> list[int]:
-    return [number for number in CHAPTERS if chapter_source(number).exists()]
 
 
 @pytest.mark.parametrize("key", HEADINGS)
@@ -78,46 +68,12 @@ def test_rows_are_complete(source):
         assert len(set(row["covered"])) == len(row["covered"]), row
 
 
-def test_every_chapter_named_is_in_the_plan():
-    assert list(CHAPTERS) == list(range(1, 21))
-    for number, chapter in CHAPTERS.items():
-        assert chapter["name"].startswith(f"{number:02}_")
-    named = {where: sources.chapter_of(part) for where, part in PARTS}
-    assert {n for n in named.values() if n is not None} <= set(CHAPTERS), named
-
-
-def test_every_written_chapter_has_its_name_from_the_plan():
-    plan = {chapter["name"] for chapter in CHAPTERS.values()}
-    found = {path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")}
-    deeper = {name for name in found if re.match(r"\d\d[a-z]_", name)}
-    assert plan >= found - deeper != set()
-    assert {int(name[:2]) for name in deeper} <= set(written())
-
-
-def test_every_section_of_the_book_that_is_named_exists():
-    wrong = []
-    for where, part in PARTS:
-        number = sources.chapter_of(part)
-        if sources.is_planned(part):
-            continue
-        if number is None:
-            if not (ROOT / f"{part}.md").is_file():
-                wrong.append(f"{where}: there is no page {part}.md")
-        elif number not in written():
-            wrong.append(f"{where}: chapter {number} is not written: {part!r}")
-        elif part not in headings(part):
-            wrong.append(f"{where}: chapter {number} has no section {part!r}")
-    assert wrong == []
-
-
-def test_a_written_chapter_is_no_longer_planned():
-    late = [
-        f"{where}: name the section of chapter {sources.chapter_of(part)} that covers "
-        "it, in book/sources.yml"
-        for where, part in PARTS
-        if sources.is_planned(part) and sources.chapter_of(part) in written()
-    ]
-    assert late == []
+@pytest.mark.parametrize(("where", "part"), PARTS)
+def test_every_section_of_the_book_that_is_named_exists(where, part):
+    if name := sources.notebook_of(part):
+        assert part in headings(name), f"{where}: {name} has no section {part!r}"
+    else:
+        assert (ROOT / f"{part}.md").is_file(), f"{where}: there is no page {part}.md"
 
 
 def test_the_page_shows_every_source_and_says_what_it_is():
@@ -129,26 +85,21 @@ def test_the_page_shows_every_source_and_says_what_it_is():
             assert re.search(rf"^\| {what} \| \S.* \|$", section, re.MULTILINE), what
 
 
-@pytest.mark.parametrize("source", DATA["sources"], ids=lambda s: s["key"])
+@pytest.mark.parametrize("source", SOURCES, ids=lambda s: s["key"])
 def test_table_has_a_row_a_section_and_no_empty_cell(source):
-    head, rule, *body = sources.table(source, CHAPTERS)
-    assert rule.count("|") == head.count("|") == 5
+    head, rule, *body = sources.table(source)
+    assert rule.count("|") == head.count("|") == 4
     assert len(body) == len(source["sections"])
     for line in body:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == 4 and all(cells), line
-        assert cells[3] in ("done", "in part", "planned")
+        assert len(cells) == 3 and all(cells), line
 
 
-def test_status_and_links():
-    assert sources.status(["2.6 Why √k"]) == "done"
-    assert sources.status(["chapter 3", "chapter 6"]) == "planned"
-    assert sources.status(["book/intro", "chapter 6"]) == "in part"
-    link = sources.link("1.2 Attention, one number at a time", CHAPTERS)
+def test_links():
+    link = sources.link("1.2 Attention, one number at a time")
     assert link.endswith(
         "(../notebooks/01_seq2seq_attention.ipynb#12-attention-one-number-at-a-time)"
     )
-    assert sources.link("chapter 20", CHAPTERS) == "chapter 20: Errata, executed"
-    assert sources.link("book/intro", CHAPTERS) == "[](../book/intro.md)"
-    with pytest.raises(Exception, match="chapter 21, which is not in its list"):
-        sources.link("chapter 21", CHAPTERS)
+    assert sources.link("book/intro") == "[](../book/intro.md)"
+    with pytest.raises(Exception, match=r"'21.1 Later' is on one of the pages \[\]"):
+        sources.link("21.1 Later")
