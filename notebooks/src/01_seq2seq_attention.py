@@ -742,9 +742,9 @@ expect(
 )
 
 # %% [markdown]
-# The choice. At $\tau = 0.01$ each step sees a single character, and most dates are still
-# read. At 16 each step gets nearly the same average of all characters, and hardly a date is
-# right.
+# It survives the hard choice. At $\tau = 0.01$ each step sees a single character, and most
+# dates are still read. At 16 each step gets nearly the same average of all characters, and
+# hardly a date is right.
 #
 # ## 1.6 Pitfalls
 #
@@ -807,16 +807,17 @@ expect(
     above=0.01,
     unlike=("with the mask", on_padding[True]),
 )
-say(f"Up to {on_padding[False]:.0%} of a step's weight; with the mask, none.")
+say(f"Padding gets up to {on_padding[False]:.0%} of a step's weight.")
 
 # %% [markdown]
 # The cure is a boolean **mask**, which says what is real; in this book **True means: may
-# attend**. Where it's False, the score becomes −∞, whose exponential is zero. That's in the
-# book's module, which is `attend` for a whole batch, and many queries, at once:
+# attend**. Where the mask is False, the score becomes −∞, whose exponential is zero, and
+# padding gets no weight. The book's module has the mask. It is `attend` for a whole batch
+# and many queries at once:
 
 # %%
 from annotated.page.notebook import show_source
-from annotated.recurrent_attention import ScoredAttention
+from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 
 show_source(
     AdditiveAttention, ScoredAttention.attend, fold="AdditiveAttention"
