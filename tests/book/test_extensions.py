@@ -146,5 +146,5 @@ def test_what_leads_nowhere_fails_the_build(tmp_path):
     code, errors = build(tmp_path, page, TINY.replace("REFERENCE", ":func:`gone`"))
     assert code != 0
     assert "reference target not found: gone" in errors
-    assert "source-table needs one of ['S0', 'S1', 'S2', 'S3', 'S4']" in errors
+    assert "no source 'S9' among ['S0', 'S1', 'S2', 'S3', 'S4']" in errors
     assert "Tensor" not in errors
