@@ -44,6 +44,8 @@ step_in_pieces.instead(r"""
         # pieces count by their tokens, but padding is counted, too
     , reduction="sum") / sum(y.numel() for _, y in pieces)
         # the sum is divided by a number of tokens that includes padding
+    ) * (y != -100).sum() / total
+        # a piece of nothing but padding has no mean: 0 / 0 is NaN
 optimizer.zero_grad()
     # the gradient that was there before is still in your step
 loss = nats -> optimizer.zero_grad(); loss = nats
@@ -70,13 +72,15 @@ optimizer.zero_grad() -> optimizer.zero_grad()\n    logits = [model(x) for x, _ 
 two pieces of equal length -> [[4], [4]], 9
 three tokens and one -> [[3], [1]], 9
 pieces of several rows, with padding -> [[5, 1], [2, 4, 3], [6]], 9
+a piece of nothing but padding -> [[3], [0, 0], [2]], 9
 a gradient that has to be clipped -> [[5, 1], [2, 4, 3], [6]], 0.1
 """)
 def _(draw, rows, clip):
     v, pieces = 5, []
     for lengths in draw.shuffled(rows):
-        tokens, targets = draw.integers(0, v - 1, 2, len(lengths), max(lengths))
-        here = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+        width = max(*lengths, 1)
+        tokens, targets = draw.integers(0, v - 1, 2, len(lengths), width)
+        here = torch.arange(width) < torch.tensor(lengths)[:, None]
         pieces.append((tokens * here, targets.masked_fill(~here, -100)))
     tables = [draw.normal(v, 3), draw.normal(v, 3)]
     return tables, pieces, draw.number(0.5, 1.5), clip
