@@ -490,8 +490,7 @@ ch02.learned(run, far)
 # noun is meant, and for the other half it has to guess.
 #
 # **Does this task need attention?** Not with eleven words. A GRU learns it as fast: it
-# answers after the last word, and by then it has read *tired*. (Even an average does, with a
-# hidden layer and embeddings that start large enough.) But insert filler words before
+# answers after the last word, and by then it has read *tired*. But insert filler words before
 # *because*, and the GRU has to carry both nouns past all of them:
 
 # %% Figure: words in between tags=["hide-input"]
@@ -589,8 +588,7 @@ ch02.check_set(self_attention, x)
 # [Chapter 5](05_positional_encoding.ipynb) repairs it by adding positions to the
 # vectors. A rule about who may look at whom also brings in order: if a word sees
 # only itself and the words *before* it (**causal** attention,
-# [chapter 4](04_masks.ipynb)), a shuffle does change most outputs. (In a single layer the
-# last word still sees all the others as a set.)
+# [chapter 4](04_masks.ipynb)), a shuffle does change most outputs.
 #
 # ## 2.7 What it costs
 #
@@ -607,8 +605,7 @@ ch02.costs_table(costs)
 # Below 768 words, attention multiplies less often, and above that more often: twice the
 # text, four times the scores. But a GRU has to finish one word before it starts the next,
 # and attention is a few large matrix products, for all words at once. So it can be faster
-# even where it multiplies more. And in attention any two words are **one step** apart, where
-# a recurrent encoder takes up to t.
+# even where it multiplies more.
 #
 # The price is t², in memory as well. Some kernels behind `F.scaled_dot_product_attention`
 # avoid that memory by never storing the t² weights
@@ -662,14 +659,6 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 #
 # Nothing. Every score in a row grows by the same number, the dot product of that
 # vector with the row's query, and the softmax cancels it.
-#
-# </details>
-#
-# <details><summary>Without query and key matrices, why does a word look at itself
-# so much?</summary>
-#
-# The dot product of a vector with itself is its squared length, and no other
-# vector of the same length has a larger one.
 #
 # </details>
 #
