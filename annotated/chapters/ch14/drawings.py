@@ -23,7 +23,7 @@ from annotated.page.diagrams import PLUS, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import COLOURS, plot_lines
+from annotated.page.plots import COLOURS, OTHER, THIS, plot_lines
 from annotated.page.records import grouped
 from annotated.reformer import lsh_buckets
 from annotated.reversible import ChunkedFeedForward, ReversibleBlock, ReversibleSequence
@@ -170,35 +170,45 @@ def fit_explorer(peaks: Peaks) -> Html:
 # ---- two streams ---------------------------------------------------------------------
 
 
+def _block(
+    drawing: Drawing, left: int, top: int, right: int, undo: bool, words: Sequence[str]
+) -> None:
+    """Draw two streams, what F and G add to them or take away, and ``words`` there."""
+    width = right - left
+    near, far = left + round(0.32 * width), left + round(0.73 * width)
+    for name, x, source, y, word in (
+        ("F", near, top + 74, top, words[0]),
+        ("G", far, top, top + 74, words[1]),
+    ):
+        side = 1 if source > y else -1  # where it comes from, seen from the stream
+        ends = [(left, y), (x - PLUS, y)], [(x + PLUS, y), (right, y)]
+        before, after = [line[::-1] for line in ends[::-1]] if undo else ends
+        drawing.line(*before)
+        drawing.arrow(*after)
+        drawing.line((x, source), (x, top + 37 + 13 * side))
+        drawing.frame(x - 15, top + 24, 30, 26, shade=0.2)
+        drawing.text(x, top + 42, name, bold=True)
+        drawing.arrow((x, top + 37 - 13 * side), (x, y + PLUS * side))
+        drawing.text(x + 8, top + 37 - 21 * side + 5, word, anchor="start")
+        drawing.frame(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS)
+        drawing.line((x - 5, y), (x + 5, y))
+        if not undo:
+            drawing.line((x, y - 5), (x, y + 5))
+
+
 def circuit() -> Html:
     """Draw a block forward, and running backwards, with numbers: F and G square."""
     drawing = Drawing(350, 250)
-    for top, undo, title in (
-        (26, False, "forward: F, then G"),
-        (158, True, "backwards: G, then F"),
+    for top, undo, title, words in (
+        (26, False, "forward: F, then G", ("+4", "+49")),
+        (158, True, "backwards: G, then F", ("−4", "−49")),
     ):
         drawing.text(175, top - 12, title, bold=True)
-        for number, words, y in (("₁", "3 7", top + 5), ("₂", "−2 47", top + 79)):
-            before, after = words.split()
+        for number, ends, y in (("₁", "3 7", top + 5), ("₂", "−2 47", top + 79)):
+            before, after = ends.split()
             drawing.text(0, y, f"x{number} = {before}", anchor="start")
             drawing.text(350, y, f"y{number} = {after}", anchor="end")
-        steps = ("F", "4", 130, top + 74, top), ("G", "49", 230, top, top + 74)
-        for name, value, x, source, y in steps:
-            side = 1 if source > y else -1  # where it comes from, seen from the stream
-            ends = [(52, y), (x - PLUS, y)], [(x + PLUS, y), (296, y)]
-            before, after = [line[::-1] for line in ends[::-1]] if undo else ends
-            drawing.line(*before)
-            drawing.arrow(*after)
-            drawing.line((x, source), (x, top + 37 + 13 * side))
-            drawing.frame(x - 15, top + 24, 30, 26, shade=0.2)
-            drawing.text(x, top + 42, name, bold=True)
-            drawing.arrow((x, top + 37 - 13 * side), (x, y + PLUS * side))
-            sign = "−" if undo else "+"
-            drawing.text(x + 8, top + 37 - 21 * side + 5, sign + value, anchor="start")
-            drawing.frame(x - PLUS, y - PLUS, 2 * PLUS, 2 * PLUS)
-            drawing.line((x - 5, y), (x + 5, y))
-            if not undo:
-                drawing.line((x, y - 5), (x, y + 5))
+        _block(drawing, 52, top, 296, undo, words)
     return drawing.figure(
         alt="The same two streams twice. Forward, to the right: F of x2, 4, is "
         "added to x1, 3, which becomes y1, 7; G of y1, 49, is added to x2, −2, which "
@@ -586,7 +596,7 @@ def whole_model() -> Html:
     drawing.frame(1, 24, 78, 100)
     drawing.frame(264, 24, 85, 100)
     drawing.frame(102, 6, 140, 134, dashed=True)
-    _block(drawing, 79, 36, 185, undo=False)
+    _block(drawing, 79, 36, 264, undo=False, words=("", ""))
     for x, y, words in (
         *((40, 64, "embedding,"), (40, 80, "positions"), (40, 144, "characters")),
         *((307, 58, "side by side:"), (307, 74, "norm,"), (307, 90, "output map")),
