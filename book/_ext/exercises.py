@@ -55,9 +55,6 @@ def point_elsewhere(app, pagename, templatename, context, doctree) -> None:
         redirect(context["header_buttons"], pagename, download)
         # Sphinx and the theme show the source of a page by these
         context["show_source"] = context["has_source"] = False
-    else:  # other pages have nothing to take home
-        buttons = context.get("header_buttons", [])
-        buttons[:] = [b for b in buttons if b.get("label") != "download-buttons"]
 
 
 def link_pages(app, docname: str, source: list[str]) -> None:

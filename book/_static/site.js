@@ -60,7 +60,7 @@
     const find = (selector) => figure.querySelector(`:scope > ${selector}`);
     const stage = find(":is(.annotated-view, .annotated-stack)");
     const says = find(".annotated-says"), end = find(".annotated-caption") || says;
-    if (!end) return;
+    if (!stage || !end) return; // its parts stand in another frame
     const svg = stage.querySelector(":scope > svg"), box = svg?.getBBox();
     const shown = stage.querySelector(".annotated-frame:not([hidden])");
     const used = svg ? (box.y + box.height) * svg.getScreenCTM().d + 6
@@ -75,7 +75,9 @@
     const figures = [...document.querySelectorAll(".annotated-explorer, .annotated-frames")];
     figures.filter((figure) => figure.offsetHeight > TALL).forEach(place);
     const changes = new MutationObserver((seen) => {
-      new Set(seen.map(({ target }) => target.closest("[id^=explorer], [id^=play]"))).forEach(close);
+      const moved = new Set(seen.map(({ target }) => target.closest("[id^=explorer], [id^=play]")));
+      moved.delete(null);
+      moved.forEach(close);
     });
     const sizes = new ResizeObserver((seen) => {
       seen.forEach(({ target }) => close(target.parentElement));

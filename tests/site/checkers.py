@@ -198,7 +198,8 @@ def widget_manager(visit: Visit) -> list[str]:
     view = 'script[type="application/vnd.jupyter.widget-view+json"]'
     expected = min(visit.page.locator(view).count(), 1)
     loaded = [url for url in visit.loaded if "/html-manager/embed.js" in url]
-    other = [url for url in visit.loaded if "require" in url.rpartition("/")[2]]
+    files = ((url, url.rpartition("/")[2]) for url in visit.loaded)
+    other = [url for url, name in files if "require" in name and ".html" not in name]
     if len(loaded) == expected and not other:
         return []
     return [f"expected {expected} widget manager(s), loaded {loaded + other}"]

@@ -50,7 +50,7 @@ def test_the_site_holds_no_notebook_with_solutions(site, page):
     assert given == committed
     name = page.rsplit("/", 1)[1].replace(".html", ".ipynb")
     found = {path.relative_to(site).as_posix() for path in site.rglob(name)}
-    # the chapter of the same name is among the sources of pages
+    # the chapter of the same name is behind its own download button
     assert found - {f"_sources/notebooks/{name}"} == {student(page)}
 
 
