@@ -160,7 +160,7 @@ const late = (line.match(/\d+/g) || []).find((digits) => digits.length < 3 && di
 svg.closest("section").querySelector("output").textContent = at + 1;
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
-  room: 140,
+  room: 160,
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
     + `probability of ${percent(best[0].chance)}, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
