@@ -8,11 +8,10 @@
   }
 
   // The theme hangs the tooltips of its buttons behind everything else in the body,
-  // outside every landmark. This runs before the theme makes them.
-  document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll('[data-bs-toggle="tooltip"]').forEach((button) => {
-      button.dataset.bsContainer = "#main-content";
-    });
+  // outside every landmark. They are moved before they're placed.
+  document.addEventListener("inserted.bs.tooltip", () => {
+    const main = document.getElementById("main-content");
+    document.querySelectorAll("body > .tooltip").forEach((tip) => main.append(tip));
   });
 
   // The theme takes the focus from its buttons when they are used, so that their tooltips

@@ -158,16 +158,17 @@ const seen = text[peak] === " " ? "a space" : `“${text[peak]}”`;
 const late = (line.match(/\d+/g) || []).find((digits) => digits.length < 3 && digits > 31);
 // it may end before the slider does
 svg.closest("section").querySelector("output").textContent = at + 1;
+const doubts = (late ? ` No month has a day ${late}: it can't say so, and makes one up.` : "")
+  + (ordered ? ` It has read ${ordered}: nobody taught it slashes`
+    + `${both ? ", since this one means another day in another country" : ""}.` : "")
+  + (exists ? "" : ` There's no day ${output}: it has learned to write, not to check.`)
+  + (unlike ? " It was never taught to read dates in this style, so don't trust it." : "");
 return {
   values: { output, alignment: now.a, chance: best[0].chance },
-  room: 160,
+  room: 145 + doubts.length,
   says: `Step ${at + 1} of ${steps.length}: writes “${name(now.token)}” with a `
     + `probability of ${percent(best[0].chance)}, looking most at ${seen} `
     + `(character ${peak + 1}, weight ${now.a[peak].toFixed(2)}). `
     + (last ? `The whole answer: ${output}.` : `Written so far: ${output.slice(0, at + 1)}.`)
-    + (late ? ` No month has a day ${late}: it can't say so, and makes one up.` : "")
-    + (ordered ? ` It has read ${ordered}: nobody taught it slashes`
-      + `${both ? ", since this one means another day in another country" : ""}.` : "")
-    + (exists ? "" : ` There's no day ${output}: it has learned to write, not to check.`)
-    + (unlike ? " It was never taught to read dates in this style, so don't trust it." : ""),
+    + doubts,
 };
