@@ -101,7 +101,7 @@ show_source(load_albert, fold="load_albert")
 # - **Shared parameters.** One layer is used twelve times.
 # - **Factorised embeddings.** A token's vector has $e = 128$ numbers, and one matrix widens all of them to $d = 256$. That pays when the vocabulary is large.
 #
-# Here it's sharing that shrinks 26 megabytes to 3, with four bytes a number. <!-- exact: 26 = (801359 + 11 * 527104) * 4 / 1e6 --> The model isn't any faster for it: it still computes twelve layers.
+# Here it's sharing that shrinks 26 megabytes to 3, with four bytes a number. The model isn't any faster for it: it still computes twelve layers.
 
 
 # %% Proof: the tensors, by the file's names, are in their places tags=["hide-input", "proof"]

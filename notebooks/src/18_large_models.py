@@ -262,7 +262,7 @@ ch18.check_weights(weights)
 # The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
 # [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides well, because nothing is wrong while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
 #
-# **Packing.** As a batch, the eight rows are 432 tokens, 287 of them padding.<!-- exact: 432 = 8 * 54; 287 = 432 - 145 --> In one row they are 145, if no text sees another, and each counts its positions from 0:
+# **Packing.** As a batch, the eight rows are 432 tokens, 287 of them padding. In one row they are 145, if no text sees another, and each counts its positions from 0:
 
 # %%
 from annotated.masks import count_positions, document_mask
