@@ -80,7 +80,7 @@ class Matrix:
         """Return what the template draws: each cell's text, shade and classes."""
         table = self.table
         largest = 1.0 if self.weights else max(table.abs().max().item(), 1e-9)
-        texts = [[number(value, self.digits) for value in row] for row in table.tolist()]
+        texts = [[number(x, self.digits) for x in row] for row in table.tolist()]
         for i, j in product(*map(range, table.shape)):
             if self.mask is not None and not self.mask[i, j]:
                 texts[i][j] = ""
