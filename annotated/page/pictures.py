@@ -33,7 +33,8 @@ class Matrix:
         heads: equal parts of the width that a gap tells apart.
         weights: values lie between 0 and 1, and white is 0; otherwise colours tell
             negative from positive numbers.
-        digits: most digits behind the point; all cells but zeros show equally many.
+        digits: most digits behind the point; all cells but zeros and ones show
+            equally many.
         narrow: cells are as narrow as two digits: eighteen fit a page.
         skip: of the cells, read row by row as one line, the first that are left out.
         cut: length of the pieces that the rest is cut into; a bar begins each.
@@ -141,8 +142,8 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def same_decimals(text: str, decimals: int) -> str:
-    """Add zeros behind the point of what :func:`number` returned; 0 stays 0."""
-    if text == "0" or not text[-1:].isdigit() or not decimals:  # empty, or infinite
+    """Add zeros behind the point of what :func:`number` returned; 0 and 1 stay bare."""
+    if text in ("0", "1") or not text[-1:].isdigit() or not decimals:  # empty, NaN
         return text
     whole, _, behind = text.partition(".")
     return f"{whole}.{behind:0<{decimals}}"
