@@ -45,7 +45,12 @@ def test_a_lit_row_fades_the_others_and_a_column_adds_to_it():
     assert cells(soup, "lit") == ["2.00", "0.25", "4.00"]
     assert cells(soup, "faded") == ["1", "−0.50", "0"]
     assert soup.select_one(".annotated-label.lit").text == "b"
-    assert cells(drawn(Matrix(X, row=0, column=2)), "lit") == ["1", "−0.50", "0", "4.00"]
+    assert cells(drawn(Matrix(X, row=0, column=2)), "lit") == [
+        "1",
+        "−0.50",
+        "0",
+        "4.00",
+    ]
 
 
 def test_what_is_masked_shows_no_number():
