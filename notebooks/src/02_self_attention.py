@@ -375,20 +375,19 @@ def one_row(k, divided):
 from annotated.page.play import play
 
 
-def weights_by_width(k, divided):
-    return ch02.row(one_row(k, divided), one_row(k, True))
+def weights_by_width(k):
+    return ch02.row(one_row(k, False), one_row(k, True))
 
 
 play(
     weights_by_width,
     label="A row of attention, by width",
     k=[4, 16, 32, 64, 128, 256, 1024, 4096],
-    divided=[False, True],
     start={"k": 4},
     question="How wide must the vectors be before one key takes 99 % of the weight?",
     # given: 99
-    caption="Grey outlines: scores divided by √k. A wider vector extends the "
-    "narrower one, so another key may win.",
+    caption="Sorted by weight. A wider vector extends the narrower one, so another "
+    "key may win.",
 )
 
 # %% Proof: the spread, the row, the derivative tags=["hide-input", "proof"]

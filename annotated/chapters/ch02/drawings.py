@@ -143,18 +143,23 @@ def flow() -> Html:
 
 
 def row(weights: Tensor, divided: Tensor) -> Html:
-    """Plot weights of twelve keys, before outlines of those by divided scores."""
-    best = int(weights.argmax())
-    p, e = weights[best].item(), torch.e**0.1
-    raised = p * e / (p * e + 1 - p)
-    said = f"Key {best + 1} gets {p:.3f}; with a score 0.1 higher, {raised:.3f}"
-    figure, ax = plt.subplots(figsize=(4.4, 2.6))
-    keys = range(1, len(weights) + 1)
-    ax.bar(keys, weights, color=COLOURS["weight"], edgecolor="none")
-    ax.bar(keys, divided, 0.9, fill=False, edgecolor=OTHER, linewidth=1.5)
-    ax.set(ylim=(0, 1.18), xticks=keys, yticks=(0, 0.5, 1), xlabel="key")
-    ax.text(0.4, 1.07, said)
-    alt = f"The weights of twelve keys. {said}."
+    """Plot weights of twelve keys, largest first, beside those by divided scores."""
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 2.6), sharey=True)
+    said = []
+    for ax, values, name in (
+        (axes[0], weights, "scores as they are"),
+        (axes[1], divided, "divided by √k"),
+    ):
+        p, e = values.max().item(), torch.e**0.1
+        raised = p * e / (p * e + 1 - p)
+        said.append(f"the first gets {p:.3f},\nwith a score 0.1 higher {raised:.3f}")
+        ordered = values.sort(descending=True).values
+        color = COLOURS["weight"] if ax is axes[0] else OTHER
+        ax.bar(range(1, len(ordered) + 1), ordered, color=color, edgecolor="none")
+        ax.set(ylim=(0, 1.05), xticks=(1, len(ordered)), yticks=(0, 0.5, 1))
+        ax.set(title=name, xlabel="key, by weight")
+        ax.text(12.4, 0.95, said[-1], ha="right", va="top")
+    alt = f"Weights of twelve keys: {said[0]}; divided by √k, {said[1]}."
     return Html(frames.plot_html(figure, alt))
 
 
