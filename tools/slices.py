@@ -36,7 +36,10 @@ Scope = Function | ast.ClassDef
 
 
 class Text(ast.NodeTransformer):
-    """Leave out what no finding depends on: words, bands, assertions, what is shown."""
+    """Leave out what no finding depends on: words, bands, assertions, what is shown.
+
+    Docstrings are words.
+    """
 
     def visit_Assert(self, node: ast.Assert) -> None:
         return None
@@ -51,7 +54,8 @@ class Text(ast.NodeTransformer):
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
-        gone = _shows(node) and not _trains(node, {})
+        words = isinstance(node.value, ast.Constant)
+        gone = words or (_shows(node) and not _trains(node, {}))
         return None if gone else self.generic_visit(node)
 
 

@@ -120,8 +120,7 @@ watched = []
 
 # %%
 def watch(step):
-    """Note how often the matching key is met, and how many answers are "
-    "right."""
+    """Note how often the matching key is met, and which answers are right."""
     if step % 25:
         return
     read = []

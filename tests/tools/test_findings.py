@@ -158,3 +158,30 @@ def test_what_should_be_stated_and_is_not_fails_the_test(book):
     book.write("notebooks/01_tiny.ipynb", json.dumps({"cells": [cell]}))
     (unread,) = findings.lacking({}, book.root)
     assert unread == "01_tiny: not executed here as it is now"
+
+
+PAGE = '''
+def trained(steps):
+    """Train."""
+    return sum(range(steps))
+
+
+found = trained(3)
+expect("00-x", "It is three.", found, above=2)
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("Train.", "Train a model.", True),
+        ("It is three.", "It is more than two.", True),
+        ("above=2", "above=1", True),
+        ("range(steps)", "range(steps + 1)", False),
+        ("trained(3)", "trained(4)", False),
+    ],
+)
+def test_findings_depend_on_what_computes_and_not_on_words(old, new, same):
+    assert old in PAGE
+    changed = slices.slice_of(PAGE.replace(old, new))
+    assert (changed == slices.slice_of(PAGE)) == same
