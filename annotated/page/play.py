@@ -26,7 +26,7 @@ from annotated.page.frames import (
 )
 
 MOST_FRAMES = 60
-MOST_BYTES = 200_000
+MOST_BYTES = 400_000
 STOPS = {1: 13, 2: 7}  # of a range in the page, by the number of ranges
 VIEW = "application/vnd.jupyter.widget-view+json"
 

@@ -104,8 +104,8 @@ def test_what_a_function_gives_becomes_html():
 def test_the_page_stays_light():
     with pytest.raises(ValueError, match=r"at most 60 combinations, got 61"):
         play(say, label="L", n=list(range(61))).frames_html()
-    with pytest.raises(ValueError, match=r"at most 200,000 bytes in all, got 3\d\d,"):
-        play(lambda n: "x" * 100_000, label="L", n=[1, 2, 3]).frames_html()
+    with pytest.raises(ValueError, match=r"at most 400,000 bytes in all, got 6\d\d,"):
+        play(lambda n: "x" * 200_000, label="L", n=[1, 2, 3]).frames_html()
     with pytest.raises(ValueError, match=r"low < high, got \(2, 1\)"):
         play(say, label="L", n=(2, 1))
 
