@@ -41,7 +41,8 @@ INTRODUCTION = """\
 Each exercise has a cell for your answer and a cell that checks it. Run both: the check
 tells you at once what is right and what is probably wrong, as often as you like. These
 checks are *public*: anyone can read their cases. In a course, your answers are *graded*
-by the same checks on other numbers. Chapter {chapter} has everything you need.
+by the same checks on other numbers. Chapter {chapter} has what you need, with the pages
+that an exercise names.
 
 Write your answers in plain PyTorch. Use functions of `annotated` to try things out, but
 not inside an answer: the point is that you can write them yourself.

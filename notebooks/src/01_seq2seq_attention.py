@@ -815,7 +815,7 @@ say(f"Padding gets up to {on_padding[False]:.0%} of a step's weight.")
 # padding gets no weight. The book's module has the mask. It is `attend` for a whole batch
 # and many queries at once:
 
-# %%
+# %% Source: the module's attention tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.recurrent_attention import AdditiveAttention, ScoredAttention
 

@@ -4,7 +4,7 @@
 # [Chapter 1](01_seq2seq_attention.ipynb) adds query and key to score them. You can
 # also multiply them, let another state ask, or tell the score where you looked
 # last; and a decoder can write sounds instead of symbols. At the end: what's inside a
-# GRU, and what padding does to a loss. You don't need any of it to go on. About 16
+# GRU, and what padding does to a loss. You don't need any of it to go on. About 20
 # minutes.
 
 # %% tags=["setup"]
@@ -36,7 +36,7 @@ ch01.products(toy_queries, toy_keys, toy_scores)
 # of a query and a key; here all the scores of a batch are one matrix product, which
 # computers do best. The next chapter is built on it.
 
-# %%
+# %% Source: the general score tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.recurrent_attention import DotAttention
 
@@ -142,6 +142,7 @@ with torch.no_grad():
     move_on.direction.weight[:] = 6.0
     move_on.query_map.weight[:] = move_on.key_map.weight[:] = 0.0
 
+# %% Source: the score tags=["hide-input"]
 show_source(LocationSensitiveAttention.score)
 
 # %% Try it: where does it look next? tags=["hide-input"]
@@ -167,8 +168,7 @@ play(
     looked_last_at=[1, 2, 3, 4, 5, 6, 7],
     start={"looked_last_at": 3},
     question="Where will it look after the seventh position? Guess, then try.",
-    caption="Seven equal keys: additive attention would give all of them 1/7. "
-    "In a notebook: change the filter in the cell above, and move the slider.",
+    caption="Seven equal keys: additive attention would give each of them 1/7.",
 )
 
 # %% Proof: the module is its equation, and moves on tags=["hide-input", "proof"]
@@ -399,7 +399,7 @@ ch01.check_gru(gru_step)
 # positions, every pad symbol counts as a perfect answer, and the loss falls when you
 # add padding.
 
-# %%
+# %% Source: the loss tags=["hide-input"]
 from annotated.seq2seq import teacher_forcing_loss
 
 show_source(teacher_forcing_loss)

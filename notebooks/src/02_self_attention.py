@@ -275,9 +275,9 @@ ch02.hand_over(weights, value)
 # The output is −0.43: *il*. With *wide* for *tired*, you get +0.43: *elle*. And the two
 # problems? <!-- exact: 0.43 -->
 #
-# - **It finds the nouns.** *It* and *tired* are down from more than half to
+# - **It finds the nouns.** *It* and *tired* got more than half of the weight; now they get
 #   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Without that −1, or with
-#   the same −1 in $W_q$, too, they keep far more: here it pays to have two matrices.
+#   the same −1 in $W_q$, too, they keep more: here it pays to have two matrices.
 # - **It gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
@@ -289,7 +289,7 @@ compared = {
     "no matrices": mixed @ mixed.T,
     "the three matrices": scores,
     "W_k without its −1": query @ findable.T / 2**0.5,
-    "W_q with a −1, too": 2 * key @ key.T / 2**0.5,
+    "W_q with a −1, too": (query - mixed[:, 2:3]) @ key.T / 2**0.5,
 }
 compared = {name: s[2].softmax(dim=-1) for name, s in compared.items()}
 ch02.compared(compared)
@@ -297,9 +297,9 @@ ch02.compared(compared)
 # %% Proof: what the matrices do tags=["hide-input", "proof"]
 kept = torch.stack([row[2:].sum() for row in compared.values()])
 check_close(
-    "“it” and “tired” keep 0.55; 0.21; 0.43; and 0.52 of the second look",
+    "“it” and “tired” keep 0.55; 0.21; 0.43; and 0.35 of the second look",
     kept,
-    torch.tensor([0.55, 0.21, 0.43, 0.52]),
+    torch.tensor([0.55, 0.21, 0.43, 0.35]),
     0.006,
 )
 ch02.check_roles(x, W_q, W_k, W_v)
@@ -326,7 +326,7 @@ ch02.flow()
 # From here on the book uses a function, `scaled_dot_product_attention`, which does what
 # the code above does with Q, K and V. Its three other arguments belong to later chapters.
 
-# %%
+# %% Source: the function that ships tags=["hide-input"]
 from annotated.attention import scaled_dot_product_attention
 from annotated.page.notebook import show_source
 
@@ -466,7 +466,7 @@ ch02.check_gradients(through_softmax, measured)
 #    layer. Now it knows what to look for: here, for *cat*.
 # 3. A linear layer turns what came back into *il* or *elle*.
 
-# %%
+# %% Source: the model tags=["hide-input"]
 from annotated.chapters.ch02.pronouns import PronounReader
 
 show_source(PronounReader, fold="PronounReader: the model")
@@ -501,10 +501,10 @@ ch02.in_between(far)
 # there. [Page 11b](11b_other_models.ipynb) tries other distances.)
 #
 # Attention also gives us weights to look at. With all three roles, the second look puts 60 to 80 %
-# of its weight on the noun that *it* stands for, averaged over the unseen pairs (the model at
-# the top is the seed with most). In the models whose words have no query and key of their
-# own, it puts at most 20 % there. But a right answer doesn't need the right arc, because the
-# model was rewarded for the pronoun alone. Here is another seed:
+# of its weight on the noun that *it* stands for, averaged over the unseen pairs. In the models
+# whose words have no query and key of their own, the second look puts at most 20 % there. But a
+# right answer doesn't need the right arc, because the model was rewarded for the pronoun alone.
+# Here is a model with all three roles from another seed:
 # <!-- recorded pronouns: 80 = max(row["on_noun"] for row in record["rows"]
 #  if row["roles"] == "three") -->
 # <!-- recorded pronouns: 20 = max(row["on_noun"] for row in record["rows"]
@@ -601,10 +601,10 @@ costs = ch02.costs()
 ch02.costs_table(costs)
 
 # %% [markdown]
-# Below 768 words, attention multiplies less often, and above that more often: twice the
-# text, four times the scores. But a GRU has to finish one word before it starts the next,
-# and attention is a few large matrix products, for all words at once. So it can be faster
-# even where it multiplies more.
+# At this width of 512, attention multiplies less often than the GRU below 768 words, and more
+# often above: twice the text, four times the scores. But a GRU has to finish one word before
+# it starts the next, and attention is a few large matrix products, for all words at once. So
+# attention can be faster even where it multiplies more.
 #
 # The price is t², in memory as well. Some kernels behind `F.scaled_dot_product_attention`
 # avoid that memory by never storing the t² weights
@@ -615,8 +615,9 @@ ch02.costs_table(costs)
 # Take t words of width d, with queries, keys and values as wide. Attention has three
 # d × d matrices for each word, d² multiplications each, and for each of the t² pairs d for
 # its score and d for its share of the mix: $3td^2 + 2t^2d$. A GRU has six such matrices for
-# each word, $6td^2$. The two are equal at t = 1.5 d, here 768. With the output matrix that
-# [chapter 3](03_multi_head_attention.ipynb) adds to attention, they're equal at t = d.
+# each word, $6td^2$. Both counts are equal at t = 1.5 d, which is 768 for d = 512. With the
+# output matrix that [chapter 3](03_multi_head_attention.ipynb) adds to attention, they're
+# equal at t = d.
 # <!-- exact: 1.5 = 3 / 2 -->
 #
 # </details>
@@ -705,7 +706,7 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 #
 # ## Where this comes from
 #
-# This chapter covers sections 1 to 3.4.2 of *Transformers from scratch*;
+# This chapter follows *Transformers from scratch* up to the scaling of dot products;
 # [the table of sources](../book/sources.md) has every section. The sentence about
 # the tired animal became famous through
 # [Uszkoreit (2017)](https://research.google/blog/transformer-a-novel-neural-network-architecture-for-language-understanding/),

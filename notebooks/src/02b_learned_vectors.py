@@ -262,5 +262,5 @@ print(f"measured: right in fresh sentences, {shares}")
 #
 # ## Where this comes from
 #
-# The films follow section 2 of *Transformers from scratch*; see
+# The films follow *Transformers from scratch*; see
 # [the table of sources](../book/sources.md).

@@ -256,5 +256,5 @@ ch02.check_half()
 #
 # ## Where this comes from
 #
-# The experiment goes with section 3.4.2 of *Transformers from scratch*; see
+# The experiment goes with the scaling of dot products in *Transformers from scratch*; see
 # [the table of sources](../book/sources.md).

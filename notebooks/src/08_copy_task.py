@@ -326,8 +326,8 @@ ch08.check_orders(counts, floor, parts["rows"])
 # The loss falls in two stages. First the model learns **which letters** there are: by
 # step 30 its most likely answer is nearly always a letter of the source, right or not.
 # A model without positions gets that far, too. Then it learns **their
-# order**, which takes positions. (Later some runs show *loss spikes*.
-# [Page 8c](08c_depth_and_steps.ipynb) shows them, and what helps.)
+# order**, which takes positions. (Later some runs show *loss spikes*:
+# [page 8c](08c_depth_and_steps.ipynb).)
 #
 # <details><summary>Where does the line "best without the order" come from?</summary>
 #

@@ -62,7 +62,7 @@ for row in with_end(mixed).tolist():
 # ([Ruoss et al., 2023](https://arxiv.org/abs/2305.16843), study such shifts, and bolder
 # ones.)
 
-# %%
+# %% Source: the shifted positions tags=["hide-input"]
 from annotated.page.notebook import show_source
 from annotated.recipes.copy_task import Shifted
 

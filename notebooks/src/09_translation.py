@@ -248,9 +248,9 @@ play(
     edits,
     label="Edits between what was written and the dictionary",
     word=["combing", "lecture", "tomato", "honorific"],
+    start={"word": "honorific"},
     question="How many sounds are wrong? Compare both sequences by eye, then look "
     "at the last cell.",
-    caption="A cell: fewest edits between the beginnings that end there.",
 )
 
 # %% [markdown]

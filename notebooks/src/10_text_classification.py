@@ -63,7 +63,7 @@ ch10.pooled_picture(states, real, mean_of_real(states, real))
 # ([chapter 4](04_masks.ipynb)), pool, and map to one number for each class, a logit. In `TransformerClassifier` these are
 # `embedding`, `positions`, `encoder`, `pool` and `output`.
 
-# %%
+# %% Source: the classifier tags=["hide-input"]
 from annotated.classifier import TransformerClassifier, pool
 from annotated.page.notebook import show_source
 

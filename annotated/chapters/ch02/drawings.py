@@ -91,7 +91,9 @@ def compared(rows: Mapping[str, Tensor]) -> Html:
     """Show the weights of *it*, a row for each choice of matrices."""
     table = torch.stack([*rows.values()])
     shares = Matrix(table, "weights", rows=[*rows], columns=WORDS, weights=True)
-    return chain(shares, caption="Where the second look of “it” goes.")
+    kept = ", ".join(f"{share:.2f}" for share in table[:, 2:].sum(dim=1).tolist())
+    caption = "Where the second look of “it” goes. “It” and “tired” together get, from "
+    return chain(shares, caption=f"{caption}the top: {kept}.")
 
 
 # ---- drawings and plots --------------------------------------------------------------

@@ -285,11 +285,10 @@ def one_stack() -> Html:
     """Draw the two stacks, and below them a decoder alone, which reads one text."""
     drawing = Drawing(350, 296)
     own, cross = "causal self-attention", "cross-attention"
-    both = "Translate:␣7␣mars␣2024→ March␣7,␣"
     for middle, top, text, *lines in (
         (72, 14, "7 mars 2024", "encoder", "self-attention", "network"),
         (276, 14, "▷March␣7,␣", "decoder", own, cross, "network"),
-        (186, 182, both, "decoder alone", own, "network"),
+        (155, 182, "Translate:␣7␣mars␣2024→", "decoder alone", own, "network"),
     ):
         drawing.text(middle, top, text, code=True)
         drawing.arrow((middle, top + 6), (middle, top + 24))
@@ -299,8 +298,9 @@ def one_stack() -> Html:
             drawing.text(middle, end + 30, "2", code=True)
     drawing.arrow((142, 84), (206, 84), width=3)
     drawing.text(174, 76, "memory", size=NOTE)
-    drawing.frame(51, 168, 190, 20, shade=0.15)  # around Translate: …→
-    drawing.text(45, 182, "prompt", anchor="end", size=NOTE)
+    drawing.frame(54, 168, 202, 20, shade=0.15)  # around Translate: …→
+    drawing.text(49, 182, "prompt", anchor="end", size=NOTE)
+    drawing.text(264, 182, "March␣7,␣", anchor="start", code=True)
     return drawing.figure(
         alt="Above, two stacks: an encoder reads the note; its memory goes to the "
         "cross-attention of a decoder, which has the date so far and writes 2. Below, "

@@ -208,7 +208,8 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
     edits = int(table[-1, -1])
     said = f"{' '.join(written)} for {' '.join(wanted)}"
     picture = Matrix(table, said, *names, wrong=costs, narrow=True)
-    caption = "Down: written. Across: the dictionary. Red: an edit of a cheapest way. "
+    caption = "Down: written. Across: the dictionary. A number: the fewest edits "
+    caption += "between both beginnings. Red: an edit of a cheapest way. "
     caption += f"{edits} edit{'s' * (edits != 1)} for {s} sounds: {edits / s:.0%}."
     return chain(picture, caption=caption)
 
