@@ -470,8 +470,8 @@ ch14.layer_table(records)
 # the two: by the gradients with the short text, by a state, 8.4 MB, with the long text.
 # <!-- exact: 3.2 = 0.79 * 4 --> <!-- exact: 8.4 = 4 * 2048 * 256 * 4 / 1e6 -->
 #
-# That gives **a rule**. A state has $t \cdot d$ numbers, a layer about $12\,d^2$ weights. Both are
-# equal at $t = 12\,d$ positions per step, all texts of the batch together; here 3,072.
+# That gives **a rule**. A state has $t \cdot d$ numbers, a layer about $12\,d^2$ weights. These
+# numbers are equal at $t = 12\,d$ positions per step, all texts of the batch together; here 3,072.
 #
 # | positions per step | what to do | memory | time here |
 # |---|---|---|---|
@@ -479,11 +479,12 @@ ch14.layer_table(records)
 # | up to $12\,d$ | **checkpoint** | as little as reversing | 27 % more |
 # | more than $12\,d$, many layers | **reverse** | with 16 layers and 8192 characters, 19 % less than with checkpoints | 35 % more |
 #
-# The rule is for gradients that are made anew at each step. If gradients accumulate over batches
-# they are there anyway, and then reversing saves a state per layer at any length.
 # <!-- recorded one_stream: 27 = record["time to stored"] - 1 -->
 # <!-- recorded reversible_cost: 35 = record["time, depth 16"]["full attention"]["ratios to stored"]["reversible"][1] - 1 -->
 # <!-- recorded deep_and_long: 19 = 1 - record["MB"]["reversible"] / record["MB"]["checkpointed"] -->
+#
+# The rule is for gradients that are made anew at each step. If gradients accumulate over batches
+# they are there anyway, and then reversing saves a state per layer at any length.
 #
 # Scale it up:
 
