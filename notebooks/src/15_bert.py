@@ -455,7 +455,8 @@ say(ch15.few_labels_said(labels))
 # 3. **Who can see the answer?** A causal model against a bidirectional one.
 # 4. **Find the fault.** Next sentences, and half of them wrong.
 # 5. **Weight surgery.** Weights under other names, in another layout.
-# 6. **In words.** Four runs, four symptoms.
+# 6. **Which head?** Attention maps against a truth (page 15b).
+# 7. **In words.** Four runs, four symptoms.
 #
 # **Quick questions**
 #
