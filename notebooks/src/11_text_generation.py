@@ -42,18 +42,16 @@ ch11.writing(counted_after, "for i in ra")
 #
 # ## 11.1 What comes next?
 #
-# We made that picture by counting, and counting has a problem. After `rang` it's sure. But
-# after `ange` it can't tell `range` from `change`, so it has to look further back. Let's do
-# that for what follows `for i in range`:
+# We made that picture by counting. After `rang`, the count is sure of the next character. But
+# after `ange` it can't tell `range` from `change`, so it has to look further back:
 
 # %% Table: the longer the context tags=["hide-input"]
 fresh_text = standard_library("validation")
 ch11.contexts(counted_after, library, fresh_text, "for i in range")
 
 # %% [markdown]
-# The more of the past you look at, the surer you get, but the likelier it is that you've
-# never seen it. Counting can only use a past that has occurred before, letter for
-# letter. We want a model that can use a long past it has **never met**.
+# The more of the past you look at, the surer you get, but the likelier it is that this past has
+# never occurred before. We want a model that can use a long past it has **never met**.
 #
 # Such a model computes the probability of the next character $x_i$ given all the characters
 # before it. Multiply these probabilities along a text, and you have the probability of all of it:
@@ -61,9 +59,9 @@ ch11.contexts(counted_after, library, fresh_text, "for i in range")
 # $$p(x_1, \dots, x_n) = \prod_{i=1}^{n} p(x_i \mid x_1, \dots, x_{i-1}).$$
 #
 # That's a **language model**. It writes **autoregressively**: what it has written is what it
-# reads next. And it's easy to train, because the text itself holds the answers. The target of
-# each character is the character after it. (That's teacher forcing: see
-# [chapter 8](08_copy_task.ipynb).)
+# reads next. And it's easy to train, because the text itself holds the answers: the target of
+# each character is the character after it. That's [chapter 8](08_copy_task.ipynb)'s teacher
+# forcing.
 
 # %%
 from annotated.data.text import random_windows
@@ -133,10 +131,9 @@ ch11.mixed(average, x, caption="Highlighted: after b, a quarter of each.")
 # gets zeros.
 #
 # The bracket is still open. But write thirty more letters, and the average puts 0.03 on
-# it. <!-- exact: 0.03 = 1 / 34 --> **An average dilutes what matters.** So let's keep the
-# triangle and replace the numbers in it.
-# Every query now asks for brackets: a bracket scores 4, a letter 0 (that includes chapter
-# 2's division by √k). Hide the future, and take the softmax of each row:
+# the bracket. <!-- exact: 0.03 = 1 / 34 --> **An average dilutes what matters.** So let's keep
+# the triangle and replace the numbers in it. Every query now asks for brackets: a bracket scores
+# 4, a letter 0. Hide the future, and take the softmax of each row:
 
 
 # %%
@@ -163,9 +160,8 @@ play(
 
 # %% [markdown]
 # At a score of 4 the last row puts 0.95 on the bracket, and thirty letters later it would still
-# be 0.62. <!-- exact: 0.95 = exp(4) / (exp(4) + 3), 0.62 = exp(4) / (exp(4) + 33) --> And
-# the average? It's *uniform attention*: if all
-# queries are zero, every score is 0, and all keys are equal.
+# be 0.62. <!-- exact: 0.95 = exp(4) / (exp(4) + 3), 0.62 = exp(4) / (exp(4) + 33) --> The
+# average is *uniform attention*: every score is 0.
 
 # %% Proof: this is chapter 2's attention tags=["hide-input", "proof"]
 check_close("a score of 0 gives the average", attend(0.0)[0], average)
@@ -237,10 +233,8 @@ ch11.check_gpt()
 # ## 11.4 Is attention better than an average?
 #
 # Our text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to test on. We work at character level:
-# each token is one character.
-# (Large models read *subword tokens*, common words whole and rare ones in pieces.) The model is
-# tiny: two layers of width 48, four heads, no dropout. It trains with
+# 39 modules to learn from, and eight other modules to test on. Each token is one character.
+# The model is tiny: two layers of width 48, four heads, no dropout. It trains with
 # [chapter 7](07_training.ipynb)'s loop and cross-entropy for 3,000 steps, each on 16 random windows
 # of 64 characters.
 
@@ -260,9 +254,8 @@ ch11.learning(history, bits)
 # The training loss ends clearly below the held-out loss: new modules use new names.
 #
 # For comparison, take the same model with queries and keys set to zero, so that each head can only
-# average the past, and two others of the same size, a
-# recurrent network (a GRU) and a convolutional network. All train alike, on the same windows and at
-# attention's learning rate; we didn't tune one for the others. Over three seeds, attention is about
+# average the past, and two others of the same size, a recurrent network (a GRU) and a convolutional
+# network. All train on the same windows, at attention's learning rate. Attention is about
 # 0.66 bits better than the average. **Where does the
 # average lose?** Guess before you look: how does its loss change from the first
 # position of a window to the last?
@@ -281,10 +274,9 @@ ch11.check_positions(runs)
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
 # *worse* the more it reads, as dilution would make it: in the end it's worse than counting
-# trigrams. Attention improves until about the sixteenth character, then levels off. It isn't the
-# only way to do that: on this text, at this size, the GRU and the convolution stay within a
-# tenth of a bit. They differ in how they find something far back, and
-# [page 11b](11b_other_models.ipynb) compares them.
+# trigrams. Attention improves until about the sixteenth character, then levels off. On this text,
+# at this size, the GRU and the convolution stay within a tenth of a bit of it.
+# [Page 11b](11b_other_models.ipynb) compares how they find something far back.
 #
 # **And the brackets?** On code that the model has never read, one of the second layer's four heads
 # prefers brackets that are *still open* to others, equally far back, that have been closed:
@@ -312,8 +304,8 @@ expect(
 # %% [markdown]
 # It's one head of one model, and we picked the head, on the same code.
 #
-# **What's hard to guess?** Here's a piece of a module that the model has never read. Where will
-# it be most surprised?
+# **What's hard to guess?** Here's a piece of one of those modules. Where will the model be most
+# surprised?
 
 # %% Figure: bits of each character tags=["hide-input"]
 ch11.surprises(model, text.validation, fresh_text)
@@ -340,16 +332,14 @@ expect(
 print(f"measured: first {first_letter:.1f} bits, later {later_letter:.1f}")
 
 # %% [markdown]
-# Mostly where something begins: the first letter of a word costs much more than the next, and in words that
-# the model knows, the last letters of `self` for example, next to nothing.
-# (How good can *counting* get, with smoothing and longer contexts?
-# [Page 11b](11b_other_models.ipynb) measures that.)
+# Mostly where something begins: the first letter of a word costs much more than the later ones, and
+# the last letters of a word that the model knows, such as `self`, cost next to nothing.
 #
 # ## 11.5 From probabilities to text
 #
 # After `␣␣␣␣def␣` our model gives a good part of its probability to the underscore, and shares the
 # rest among 95 characters. Which one should it write? There are three common answers.
-# Each first changes the distribution, then draws from it. (`keep_top_p` is exercise 3.)
+# Each first changes the distribution, then draws from it. `keep_top_p` is exercise 3.
 
 # %%
 from annotated.decoding import keep_top_p, sample
@@ -463,10 +453,9 @@ ch11.check_write(write, model, encode("    def "))
 model.float()
 
 # %% [markdown]
-# These are the first samples, not the best. At 1.5 it's noise. Between 0.8 and 1 you'll find
-# indentation and many words that nobody has ever seen. And with a low temperature or top-p, where
-# the model should be at its most careful? It's prone to get stuck: a line or two, and then nothing
-# but spaces. Why? <!-- given: 1.5, 0.8 -->
+# These are the first samples, not the best. At temperature 1.5 the text is noise. Between 0.8 and 1
+# you'll find indentation and many invented words. At a low temperature or top-p, the model is prone
+# to get stuck: a line or two, and then nothing but spaces. Why? <!-- given: 1.5, 0.8 -->
 
 # %% Finding: a row of spaces is hard to leave tags=["hide-input", "proof"]
 import numpy
@@ -502,8 +491,8 @@ print(
 # repetition makes the next one likelier
 # ([Holtzman et al., 2020](https://arxiv.org/abs/1904.09751), figure 4).
 #
-# So *careful* and *varied* pull in opposite directions. Take the same number of words from each
-# setting. How many of them occur in the training text, and how many different ones are there?
+# Take the same number of words from each setting. How many of them occur in the training text, and
+# how many different ones are there?
 
 # %% Table: known, distinct, spaces tags=["hide-input"]
 settings = [(0.5, 1), (0.8, 1), (1, 1), (1.5, 1), (1, 0.9), (1, 0.5)]
@@ -644,8 +633,8 @@ ch11.text_writer(twin, packed, text.characters)
 #    even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability.
 # 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
 # 3. Usually in none: scraps of code and strings. It has learned to continue a text, not to answer.
-#    (Assistants are trained a second time, on questions with good answers:
-#    [Ouyang et al., 2022](https://arxiv.org/abs/2203.02155).)
+#    Assistants are trained a second time, on questions with good answers
+#    ([Ouyang et al., 2022](https://arxiv.org/abs/2203.02155)).
 # 4. It's sure inside keywords (`retur`, `impor`) and after `def __init__(`, and unsure where a name
 #    begins (`self._`).
 #
@@ -686,9 +675,8 @@ expect(
 # %% [markdown]
 # ## 11.7 The same, larger
 #
-# Nothing in the code depends on the size. So let's give the first screen's line once more to this
-# page's model, and then to a larger one (three layers, 128 wide), which is nine times its size and
-# trained for twice as many steps. Both write at temperature 0.8 and top-p 0.95.
+# Let's give the first screen's line to this page's model, and then to a larger one: three layers,
+# 128 wide, nine times the parameters, twice the steps. Both write at temperature 0.8 and top-p 0.95.
 # <!-- given: 0.8, 0.95 --> These are their first tries:
 
 # %% Figure: the same line, continued by two models tags=["hide-input", "remove-stdout"]
@@ -702,9 +690,9 @@ ch11.check_larger(deeper, begun, parameters)
 # %% [markdown]
 # The small one writes things that look like code. The larger one finishes the line as your editor
 # would, closes every parenthesis, and after an empty line begins a new method, with a docstring. It
-# isn't a program, though: the indentation doesn't fit, an `elif` has no `if`, and one square bracket
-# stays open, so Python rejects it. And this is one sample. From `␣␣␣␣def␣`, with the same
-# settings and the same seed, it writes four lines, and then nothing but spaces.
+# isn't a program, though: an `elif` has no `if`, and one square bracket stays open, so Python rejects
+# it. And this is one sample. From `␣␣␣␣def␣`, with the same settings and the same seed, the larger
+# model writes four lines, and then nothing but spaces.
 
 # %% [markdown]
 # <details><summary>If you have a GPU</summary>
@@ -737,8 +725,7 @@ ch11.slid()
 # %% [markdown]
 # But then every character moves to a different position, its vector changes, and the cache is no
 # longer valid: the model recomputes the whole window for each character. And what has left the window
-# is gone: where the bracket was opened, which function this is.
-# [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
+# is gone. [Chapter 12](12_transformer_xl.ipynb) gives the model a memory.
 #
 # ## 11.9 Pitfalls
 #

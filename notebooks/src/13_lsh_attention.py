@@ -56,7 +56,7 @@ ch13.few_keys(carried)
 # If a few dozen keys were also enough among 65,536 ([page 13c](13c_conventions.ipynb) shows when),
 # we could skip all but a thousandth of the work. But to know which keys are
 # heavy, you need all the scores, unless you can tell beforehand which key will match. Among keys of equal
-# length, the best match is the key that points in the query's direction. So this is an old
+# length, that's the key that points in the query's direction. So this is an old
 # problem, **nearest-neighbour search**: which vectors are close to this one?
 #
 # ## 13.2 Buckets on a circle
@@ -134,8 +134,8 @@ ch13.circle_explorer(names, x)
 # [cross-polytope LSH](https://arxiv.org/abs/1509.02897). How often two vectors share a bucket depends
 # on their angle alone: with two buckets the probability is $1 - \theta/180°$, with more buckets an integral.
 #
-# With four buckets, $R$ keeps only two of the 64 dimensions, so vectors
-# more than 90° apart sometimes share a bucket, which never happens on the circle:
+# With four buckets, $R$ keeps only two of the 64 dimensions. So vectors more than 90° apart
+# sometimes share a bucket, which never happens on the circle:
 
 # %% Figure: how often two vectors share a bucket tags=["hide-input"]
 BUCKETS = (2, 4, 64)
@@ -359,8 +359,8 @@ ch13.check_rounds(attend)
 # %% [markdown]
 # ## 13.6 What it misses
 #
-# Now a larger test: 1024 vectors of 64 numbers, with a length of about 8, around 128 directions
-# (plus noise a fifth of that length), in random order.
+# Now a larger test: 1024 vectors of 64 numbers, with a length of about 8, in random order. They lie
+# around 128 directions, eight on average around each, with noise of a fifth of their length.
 # With chunks of 64, one round looks at 128 of the 1024 keys, and there are 32 buckets,
 # two per chunk, as is usual. **How often does one round find a query's heaviest key?**
 # And four rounds? Write down two numbers.
@@ -411,8 +411,9 @@ say(
 
 # %% [markdown]
 # But the kernel is exact, and LSH attention isn't. **How wrong is it when it's faster?** Here
-# attention is measured alone, on another processor, with 1, 2, 4 and 8 rounds. Guess where the kernel
-# stands before you look.
+# attention is measured alone, with 1, 2, 4 and 8 rounds, on another processor. The vectors are made as
+# in 13.6: eight around each direction, however many vectors there are. Guess where the kernel stands
+# before you look.
 
 # %% Figure: error against time tags=["hide-input", "remove-stdout"]
 tradeoff = recorded("lsh_tradeoff")["runs"]
@@ -420,7 +421,7 @@ ch13.tradeoff_figure(tradeoff)
 
 # %% [markdown]
 # At 16,384, four rounds take as long as the exact kernel, and their outputs are off by 35 %,
-# although the queries are sharp. With queries half as long, the outputs are off by more
+# although the queries are sharp, of length 16. With queries of length 8, the outputs are off by more
 # than their own size: thousands of light keys together carry much of the weight. At 32,768,
 # four rounds save a quarter of the kernel's time, and are off by 38 %.
 # <!-- recorded lsh_tradeoff: 38 = mean(seed["16"]["4"] for seed in record["runs"][2]["seeds"]) -->
@@ -498,8 +499,7 @@ ch13.check_mean()
 # ## 13.10 Exercises
 #
 # In the [exercises](exercises/13_lsh_attention.ipynb) you hash, undo a sort, join rounds,
-# write LSH attention for an encoder, and repair a mask that shows the future. (For Colab:
-# `notebooks/exercises/13_lsh_attention.ipynb`.)
+# write LSH attention for an encoder, and repair a mask that shows the future.
 #
 # **Quick questions**
 #

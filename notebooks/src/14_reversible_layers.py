@@ -112,8 +112,9 @@ print(f"saved {checkpointed:.1f} MB")
 #   y_2 &= x_2 + G(y_1)
 # \end{aligned}$$
 #
-# That's the block of the first figure. In a Transformer, $F$ will be attention and $G$ the feed-forward network. For now, $F$ looks one position back, like an attention
-# head that only ever looks at its left neighbour. $G$ is our ReLU. Each has one weight, which is 1.
+# That's the block of the first figure. In a Transformer, $F$ will be attention and $G$ the
+# feed-forward network. For now, $F$ looks one position back, like an attention head that only ever
+# looks at its left neighbour. $G$ is our ReLU. Each has one weight, which is 1.
 
 # %%
 a = torch.tensor(1.0, requires_grad=True)
@@ -469,15 +470,21 @@ ch14.layer_table(records)
 # the two: by the gradients with the short text, by a state, 8.4 MB, with the long text.
 # <!-- exact: 3.2 = 0.79 * 4 --> <!-- exact: 8.4 = 4 * 2048 * 256 * 4 / 1e6 -->
 #
-# That gives **a rule**. A state has $t \cdot d$ numbers, a layer about $12\,d^2$ weights. Up to
-# $t = 12\,d$ positions per step (all texts of the batch together; here 3,072), **checkpoint**: it needs as
-# little memory as reversing, works with any layer, and costs 27 % more time here. Beyond that, if there are many layers,
-# **reverse**, for 35 %. Here, 16 layers and 8192 characters then take 19 % less memory than with
-# checkpoints. And if everything fits, store it. (The rule is for gradients that are made anew at each step.
-# Gradients that accumulate over batches are there anyway, and then reversing saves a state per layer.)
+# That gives **a rule**. A state has $t \cdot d$ numbers, a layer about $12\,d^2$ weights. These
+# numbers are equal at $t = 12\,d$ positions per step, all texts of the batch together; here 3,072.
+#
+# | positions per step | what to do | memory | time here |
+# |---|---|---|---|
+# | everything fits | **store** | | |
+# | up to $12\,d$ | **checkpoint** | as little as reversing | 27 % more |
+# | more than $12\,d$, many layers | **reverse** | with 16 layers and 8192 characters, 19 % less than with checkpoints | 35 % more |
+#
 # <!-- recorded one_stream: 27 = record["time to stored"] - 1 -->
 # <!-- recorded reversible_cost: 35 = record["time, depth 16"]["full attention"]["ratios to stored"]["reversible"][1] - 1 -->
 # <!-- recorded deep_and_long: 19 = 1 - record["MB"]["reversible"] / record["MB"]["checkpointed"] -->
+#
+# The rule is for gradients that are made anew at each step. If gradients accumulate over batches
+# they are there anyway, and then reversing saves a state per layer at any length.
 #
 # Scale it up:
 
@@ -540,8 +547,7 @@ ch14.check_pitfalls(Forgetful, x1, x2, pairs=[(F, G)])
 #
 # In the [exercises](exercises/14_reversible_layers.ipynb) you undo three streams, write
 # a backward pass, replay dropout, cut a layer into chunks, and
-# repair a stack that doesn't come back. (For Colab:
-# `notebooks/exercises/14_reversible_layers.ipynb`.)
+# repair a stack that doesn't come back.
 #
 # **Quick questions**
 #

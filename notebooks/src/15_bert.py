@@ -83,7 +83,7 @@ play(
 # %% [markdown]
 # The loss is the cross-entropy at the picked tokens, and at no others. Why not simply mask all of them? Because there are no masks once the
 # model is at work. If any token may be wrong, or asked for as it
-# stands, the model needs an opinion on *every* token. Section 15.5 measures what that's worth. (The price of it all: a GPT learns from every token of a text, BERT from 15 in a hundred.)
+# stands, the model needs an opinion on *every* token. Section 15.5 measures what that's worth. BERT has a price: a GPT learns from every token of a text, BERT from 15 in a hundred.
 
 # %% Proof: hiding is as promised tags=["hide-input", "proof"]
 from torch.nn.functional import cross_entropy
@@ -150,7 +150,7 @@ ch15.counts_table()
 #
 # Now to our own: two layers, width 64, on 8,039 pieces of code from Python's library, 1,400 steps long. None of it has a label, and none is from the packages that chapter 10 tests on.
 #
-# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and guesses by that at every gap. Its loss is the **unigram entropy** of the text. **Where will a Transformer's loss go first, and what has to happen before it can go on?**
+# Before you train anything like this, draw a line. Suppose a model knows nothing but how *frequent* each token is, and guesses by that at every gap. Its loss, the **unigram entropy** of the text, is what we call *the line*. **Where will a Transformer's loss go first, and what has to happen before it can go on?**
 
 # %%
 from annotated.recipes.pretraining import (
@@ -181,8 +181,8 @@ print(f"{len(words):,} tokens; by frequency alone: {line:.2f} nats")
 #     optimizer.zero_grad()
 # ```
 #
-# `pretrain` does that (of `annotated.recipes.pretraining`). First it reads pieces of 32 tokens, then whole functions. (Our recipe asks for more tokens than BERT, and lets more of them stay in sight; section 15.5 says why. What's measured here are
-# masks, 15 % <!-- given: 15 --> of the tokens.) Every 20 steps we look at the loss, and at how much attention goes to a token's two neighbours:
+# `pretrain` does that. First it reads pieces of 32 tokens, then whole functions. Our recipe asks for more tokens than BERT, and lets more of them stay in sight (section 15.5 compares). But what we measure is always the loss at
+# masks, 15 % <!-- given: 15 --> of the tokens. Every 20 steps we look at this loss, and at how much attention goes to a token's two neighbours:
 
 # %% tags=["remove-stderr"]
 from annotated.chapters.ch15.drawings import neighbour_shares
@@ -229,7 +229,7 @@ expect(
 
 # %% [markdown]
 # Which tokens are frequent is soon learned: it takes one bias for each. Then comes the **plateau**, where the loss falls only slowly. All heads still look everywhere alike,
-# so all that can be learned is which tokens occur in the same piece. To get on, a model has to find out *where to look*, and as one head finds the neighbours, the loss falls fast. Is that the reason, or a coincidence? Tell a model where to look, by a mask, and forbid it to another one:
+# so all that can be learned is which tokens occur in the same piece. To get on, a model has to find out *where to look*, and as one head finds the neighbours, the loss falls fast. Is that the reason, or a coincidence? Show one model where to look, by a mask, and hide the neighbours from another. We say that a model has **left the plateau** when its loss is a nat below the line:
 
 # %% Figure: neighbours hidden, and neighbours alone, recorded tags=["hide-input", "remove-stdout"]
 from annotated.page.notebook import recorded, say
@@ -287,7 +287,7 @@ ch15.mask_guesser(bert, words)
 #
 # ## 15.5 What does 80/10/10 buy?
 #
-# We trained briefly in five ways, 750 steps each. Every model is then asked the same: to guess behind masks, and to name tokens that it's *shown*. Finally it's fine-tuned with 500 labels of chapter 10's
+# We trained in five ways, 750 steps each. Every model is then asked the same questions: to guess behind masks, and to name tokens that it's *shown*. Finally each is fine-tuned with 500 labels of chapter 10's
 # task, where nothing is masked:
 
 # %% Table: ways to hide, recorded tags=["hide-input", "remove-stdout"]
@@ -455,7 +455,8 @@ say(ch15.few_labels_said(labels))
 # 3. **Who can see the answer?** A causal model against a bidirectional one.
 # 4. **Find the fault.** Next sentences, and half of them wrong.
 # 5. **Weight surgery.** Weights under other names, in another layout.
-# 6. **In words.** Four runs, four symptoms.
+# 6. **Which head?** Attention maps against a truth (page 15b).
+# 7. **In words.** Four runs, four symptoms.
 #
 # **Quick questions**
 #

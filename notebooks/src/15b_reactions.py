@@ -314,7 +314,7 @@ say(ch15b.pitfalls_said(model, record))
 # %% [markdown]
 # ## 15b.7 Exercises
 #
-# *Weight surgery* is among the [exercises of chapter 15](../book/exercises/15_bert.ipynb): official names into your own encoder.
+# Two of the [exercises of chapter 15](../book/exercises/15_bert.ipynb) belong to this page: *weight surgery*, official names into your own encoder, and *which head?*, which measures all heads against a truth.
 #
 # **A quick question**
 #

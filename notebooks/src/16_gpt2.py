@@ -24,7 +24,7 @@ ch16.hero(tokenizer)
 #
 # ## 16.1 Any text there is
 #
-# Words leave most names unknown. Characters make long texts, and Unicode has 150,000 of them. GPT-2 starts from something smaller: the **bytes** of UTF-8, in which nearly every text on your disk is already written. There are 256. An ASCII letter takes one,
+# A vocabulary of words doesn't know most names. Characters make long texts, and Unicode has 150,000 of them. GPT-2 starts from something smaller: the **bytes** of UTF-8, in which nearly every text on your disk is already written. There are 256 bytes. An ASCII letter takes one byte,
 # `é` two, `中` three, 👍 four:
 
 # %%
@@ -78,6 +78,12 @@ play(
 )
 
 # %% [markdown]
+# <details><summary>Answer</summary>
+#
+# `l` and `y`: of all pairs in the word, this one was learned first. `␣un` is made on the way, but the word ends as `␣unh`, `app`, `ily`. Without the space, `un` survives.
+#
+# </details>
+#
 # Frequent words come out whole. Others fall into pieces that need not mean anything: the list knows what's *common*, not what's a syllable. One step comes first: a pattern cuts the text into
 # words, numbers and punctuation, each with the space before it, and no merge crosses a cut. And the way back is one line, if you join the *bytes* first and decode then:
 
@@ -99,7 +105,13 @@ ch16.check_tokenizer(tokenizer)
 ch16.tokenizer_explorer(tokenizer)
 
 # %% [markdown]
-# **A model gets the ids, and nothing else.** `hello`, `␣hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. It never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
+# <details><summary>Answer</summary>
+#
+# `hello`, `␣hello` and `Hello` are one token each, with three different ids; `HELLO` takes three tokens. 1000 and 2000 are one token, 1776 and 1234 are two.
+#
+# </details>
+#
+# **A model gets the ids, and nothing else.** `hello`, `␣hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. The model never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
 # Digits are joined as they come: 1234567 is `123`, `45`, `67`, but 89123 is `89`, `123`. Add them as on paper, and the ones of the first number, in `67`, belong to the `123` of the second.
 #
 # What about other languages? All text can be read, but not at the same price:

@@ -78,7 +78,7 @@ memory = recorded("memory_use")
 ch18_memory.timeline_figure(memory)
 
 # %% [markdown]
-# **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits.
+# **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits. The charts call the last two *temporary*: they're freed soon after.
 #
 # `training_memory` (in `annotated.memory`) predicts this point from the config alone. We tested it on three models, on a CPU.
 
@@ -119,7 +119,7 @@ memory_calculator()
 ch18_memory.bytes_table()
 
 # %% [markdown]
-# Dividing these numbers is called *sharding*. [ZeRO](https://arxiv.org/abs/1910.02054) has three stages: first it divides Adam's numbers, then the gradients as well, and finally the parameters. PyTorch's FSDP divides
+# Dividing these numbers is called *sharding*. [ZeRO](https://arxiv.org/abs/1910.02054) has three stages: first it divides Adam's numbers, then the gradients as well, and finally the parameters. PyTorch's FSDP (*fully sharded data parallel*) divides
 # all three ([18b.7](18b_several_processes.ipynb#18b7-larger-models)). That helps if the model is large and the batch on each card small:
 
 # %% tags=["remove-input"]
@@ -429,7 +429,7 @@ expect(
 # %% [markdown]
 # ## 18.5 Compute it twice
 #
-# Most of the memory holds what the forward pass computed. Could you throw that away and still have the gradient? With **activation checkpointing** (also *recomputation*), a block keeps only its input, and on the way back, it runs forward once more ([section 14.1](14_reversible_layers.ipynb#141-what-training-keeps)):
+# Most of the memory holds what the forward pass computed. Could you throw that away and still have the gradient? With **gradient checkpointing** (also *activation checkpointing* or *recomputation*), a block keeps only its input, and on the way back, it runs forward once more ([section 14.1](14_reversible_layers.ipynb#141-what-training-keeps)):
 #
 # ```python
 # from torch.utils.checkpoint import checkpoint

@@ -300,7 +300,7 @@ alone = adam(whole, gradients)
 check_close("Adam, four owners", shared, alone, 1e-6)
 
 # %% [markdown]
-# Stage 3 divides the weights, too. So an all-gather collects each layer's weights just before that layer computes, once in the forward pass and once in the backward pass, and a reduce-scatter adds up its gradient: by the paper's count, 1.5 <!-- cited: 1.5 --> times as many bytes as with DDP. In PyTorch, this is FSDP ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)), and four lines take the place of `DistributedDataParallel`:
+# Stage 3 divides the weights, too. So an all-gather collects each layer's weights just before that layer computes, once in the forward pass and once in the backward pass, and a reduce-scatter adds up its gradient: by the paper's count, 1.5 <!-- cited: 1.5 --> times as many bytes as with DDP. In PyTorch, this is FSDP, *fully sharded data parallel* ([Zhao et al., 2023](https://arxiv.org/abs/2304.11277)), and four lines take the place of `DistributedDataParallel`:
 #
 # ```python
 # from torch.distributed.fsdp import fully_shard

@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.checks import Function, exercise, faults
+from annotated.checks import Function, Raised, exercise, faults
 from annotated.checks.material import memory_kept, with_few_calls
 
 # ---- the other shift ---------------------------------------------------------
@@ -15,11 +15,23 @@ def leftovers(x):
     return line[..., t:].unflatten(-1, (t, s))
 
 
+def for_one_matrix(result, x):
+    """Did it fail on the axes in front of the matrices, or on their number?"""
+    fails = ("dimension", "to unpack", "invalid for input of size")
+    if isinstance(result, Raised) and any(words in result.message for words in fails):
+        return (
+            "there may be batches and heads in front: t and s are the last two axes, "
+            "x.shape[-2:], and what you add or reshape needs the leading axes, too"
+        )
+    return None
+
+
 @exercise(
     "ch12-shift",
     "expected in entry (i, j) the score of query i at the distance of key j, s − t + "
     "i − j, and 0 where that is below 0",
     through=with_few_calls,
+    symptoms=for_one_matrix,
     broken={
         "loops": "your function calls PyTorch dozens of times: is there a loop over "
         "rows, columns or batches?"

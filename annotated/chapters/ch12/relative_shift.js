@@ -106,8 +106,11 @@ const says = [
   `The causal mask hides what comes after each query: query ${query} stands at key ${position}. `
     + lands(`${name} is where it belongs.`),
 ][step];
+// a slider may stand past what this matrix has: then the last one is followed
+const past = query < Number(state.query) || distance < Number(state.distance);
 return {
   values: { result: result.map((cells) => cells.map((cell) => Number(cell.text))), key: Math.max(key, 0) },
-  room: 180,
-  says: `Step ${step}. ${says}`,
+  room: 220,
+  says: `Step ${step}. ${says}`
+    + (past ? ` (Here are ${t} queries, and distances up to ${s - 1}.)` : ""),
 };

@@ -277,6 +277,13 @@ order[max(0, start - c) : start + 2 * c]
     torch.cat([order[max(2 * c, t - c) :] if start == 0 else order[:0], order[max(0,
         start - c) : start + 2 * c]])
         # the first chunk wraps around to the last; it has none before it
+    torch.cat([order[max(0, start - c) : start + 2 * c], order[: c if start + c == t >
+        2 * c else 0]])
+        # the last chunk wraps around to the first; it has none after it
+    torch.cat([order[max(0, start - c) :][:c], rows, order[min(start + c, t - c) :][
+        :c]])
+        # where a neighbour is missing, your chunk stands in for it, and its keys count
+        twice: the first and the last chunk look at two chunks only
     order  # every chunk sees every other: that is exact attention
 x / x.norm(dim=-1, keepdim=True) -> x  # keys aren't of length 1
 x[rows] @ -> keys[rows] @

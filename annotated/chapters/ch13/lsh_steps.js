@@ -130,8 +130,10 @@ const says = [
     + `Output ${output(weights[follow]).toFixed(1)}; exact attention gives ${output(exact[follow]).toFixed(1)}.`
     + (range(n).some((i) => range(n).some((j) => overlooked(i, j))) ? " ×: missed in every round." : ""),
 ][stage - 1];
+const drawn = rounds.length > 1 && stage > 1 && stage < 7
+  ? ` (round 1 of ${rounds.length}; step 7 joins them all)` : "";
 return {
   values: { order: order.map((i) => names[i]), weights, lost: lost.length, output: output(weights[follow]) },
-  room: 300,
-  says: `Step ${stage}, ${data.stages[stage - 1]}. ${says}`,
+  room: 250,
+  says: `Step ${stage}, ${data.stages[stage - 1]}${drawn}. ${says}`,
 };

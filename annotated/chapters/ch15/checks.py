@@ -432,3 +432,66 @@ def _(draw, missing, strange):
     state = saved(draw, 5, 2, 3)
     state.pop(missing, None)
     return state | ({strange: draw.normal(3, 3)} if strange else {}), 2
+
+
+# ---- which head? -------------------------------------------------------------
+
+
+@exercise(
+    "ch15-heads",
+    "expected, for each layer and head, the share of the product's atoms whose largest "
+    "weight, among the atoms before the arrow, is on a right one",
+)
+def head_shares(maps, before, behind, may):
+    """How often each head's largest weight is on a right atom, (layers, h)."""
+    weights = maps[:, :, behind][..., before]  # (layers, h, n, m)
+    chosen = weights.argmax(dim=-1)  # (layers, h, n)
+    right = may[torch.arange(len(behind)), chosen]
+    return right.to(maps.dtype).mean(dim=-1)
+
+
+head_shares.instead("""
+maps[:, :, behind][..., before]
+    maps[:, :, before][..., behind].mT
+        # rows are queries: the product's atoms look back, and not the others at them
+    maps[:, :, behind][..., :len(before)]
+        # these are the first columns: the atoms stand at the positions in `before`
+may[torch.arange(len(behind)), chosen] -> chosen == may.int().argmax(dim=-1)
+        # an atom may have several right ones, which symmetry can't tell apart
+right.to(maps.dtype)
+    (weights * may).sum(dim=-1)
+        # that's the weight on right atoms; count how often the largest one is right
+right.to(maps.dtype).mean(dim=-1)
+    ((maps[:, :, behind].argmax(dim=-1)[..., None] == before) & may).any(dim=-1).to(
+        maps.dtype).mean(dim=-1)
+        # weights on other tokens don't count: the largest is of those on `before`
+    right.to(maps.dtype).mean(dim=(0, 2)).expand(maps.shape[:2])
+        # the layers are averaged: each layer and head has a share of its own
+    right.to(maps.dtype).sum(dim=-1)  # that's how many are right, not their share
+""")
+
+
+@head_shares.case("the example: two heads, two atoms of the product")
+def _(draw):
+    rows = (
+        [[0, 5, 2, 0, 3, 0], [0, 6, 1, 3, 0, 0]],
+        [[5, 3, 2, 0, 0, 0], [0, 1, 4, 0, 5, 0]],
+    )
+    maps = torch.full((1, 2, 6, 6), 1 / 6)
+    maps[0, :, 4:] = torch.tensor(rows) / 10
+    return maps, torch.tensor([1, 2]), torch.tensor([4, 5]), torch.eye(2).bool()
+
+
+@head_shares.each("""
+several layers and heads, every axis of another length -> 3, 2, 7, 5
+one atom on each side -> 2, 3, 1, 1
+""")
+@head_shares.each("in double precision -> 2, 3, 6, 4", dtype=torch.float64)
+def _(draw, layers, heads, before, behind):
+    t = before + behind + 3
+    places = draw.shuffled([*range(t)])
+    maps = draw.normal(layers, heads, t, t).softmax(dim=-1)
+    may = draw.uniform(0, 1, behind, before) < 0.4
+    may[:, 0] = True
+    split = torch.tensor(places[:before]), torch.tensor(places[before:][:behind])
+    return maps, *split, may

@@ -426,9 +426,9 @@ def depth_said(record: Mapping[str, Any]) -> str:
         "factor, the loss is lower in every pair of runs with the same seed: by "
         f"{min(ahead[few]):.2f} to {max(ahead[few]):.2f} bits per byte with {few} "
         f"blocks, by {min(ahead[many]):.2f} to {max(ahead[many]):.2f} with {many}. So "
-        "here it helps a shallow model as much. These are the first minutes of "
-        "training; we haven't run it to the end, nor tried a factor that doesn't "
-        "depend on depth."
+        "depth isn't the reason here: a shallow model gains as much. These are the "
+        "first minutes of training; we haven't run it to the end, nor tried a factor "
+        "that doesn't depend on depth."
     )
 
 

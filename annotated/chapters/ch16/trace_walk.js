@@ -94,7 +94,7 @@ const frame = view.once("frame", () => {
     .walk-card { grid-area: 1 / 1; visibility: hidden; }
     .walk-card.walk-now { visibility: visible; }
     .walk-place, .walk-file { color: var(--at-muted); font-size: 13px; }
-    .walk-title { font-size: 1.1rem; font-weight: 700; }
+    .walk-title { font-size: 1.1rem; font-weight: 700; margin-top: 0.35rem; }
     .walk-formula { align-items: center; display: flex; font-size: 1.15rem; justify-content: safe center; min-height: 3.6rem; overflow-x: auto; }
     .walk-code { background: var(--at-surface); border: 0; border-radius: 4px; color: inherit; font: 13px/1.5 var(--at-mono); margin: 0; overflow-wrap: anywhere; padding: 0.4rem 0.6rem; white-space: pre-wrap; }
     .walk-code b { background: color-mix(in srgb, var(--accent) 18%, transparent); border-radius: 3px; font-weight: 600; }
@@ -123,14 +123,18 @@ const most = Math.max(...named.map((token) => [...shown(token)].length));
 const left = Math.min(90, 8.4 * most + 14), bar = 22;
 const letters = Math.floor((left - 8) / 7.6);
 const clip = (token) => ([...shown(token)].length > letters ? `${[...shown(token)].slice(0, letters - 1).join("")}…` : shown(token));
-const cell = Math.max(14, Math.min(30, Math.floor((room - left) / longest)));
+const cell = Math.max(14, Math.min(40, Math.floor((room - left) / longest)));
+// columns' names stand level where the longest fits above its cell
+const widest = Math.max(...data.tokens.flat().map((token) => [...clip(token)].length));
+const level = 8.4 * widest <= cell, names = level ? 22 : left;
 // all heads, small: beside the chosen one, or below it on a phone
 const heads = Math.max(1, ...steps.map((one) => (one.kind === "map" ? one.value.shape[0] : 1)));
 const beside = room - left - cell * longest - 26, phone = beside < 170, free = phone ? room : beside;
 const across = Math.min(heads, 4), small = Math.floor(Math.min(12, (free / across - 10) / longest));
 const lines = heads > 1 && small > 1 ? Math.ceil(heads / across) : 0, deep = small * longest + 24;
 const best = Math.max(0, ...steps.map((one) => (one.best ? one.best[0].length : 0)));
-const height = 26 + Math.max(longest * 24 + 24, phone ? left + longest * cell + 14 + lines * deep : Math.max(left + longest * cell + 14, left + lines * deep), best * bar) + 4;
+const grid = names + longest * cell + 14;
+const height = 26 + Math.max(longest * 24 + 24, phone ? grid + lines * deep : Math.max(grid, names + lines * deep), best * bar) + 4;
 const svg = view.add(frame.picture, "svg", {
   width: room, height, viewBox: `0 0 ${room} ${height}`, role: "img", "aria-label": `${step.place}: a picture of ${about.title}`,
 });
@@ -161,7 +165,7 @@ if (step.kind === "logits") {
   const value = view.once(`value ${now}`, () => numbers.unpack(step.value));
   const count = value.length, head = clamp(state.head, count), one = value[head];
   const shares = about.title === "Weights", top = shares ? 1 : Math.max(...value.flat(2).map(Math.abs), 1e-9);
-  const down = 26 + left;
+  const down = 26 + names;
   const fill = (x) => ({ fill: shares ? "var(--at-weight)" : sign(x), "fill-opacity": Math.min(1, Math.abs(x) / top).toFixed(3) });
   const square = (x, y, size, gap, i, j, number) => {
     const place = { x: x + size * j, y: y + size * i, width: size - gap, height: size - gap };
@@ -170,8 +174,9 @@ if (step.kind === "logits") {
   };
   text(0, 15, `${count > 1 ? `head ${head + 1} of ${count}: ` : ""}rows look at columns`, { class: "strong" });
   others.forEach((token, j) => {
-    const x = left + cell * (j + 0.5) + 4;
-    text(x, down - 6, clip(token), { transform: `rotate(-90 ${x} ${down - 6})` });
+    const x = left + cell * (j + 0.5), y = down - 7;
+    if (level) text(x - 1, y, clip(token), { "text-anchor": "middle" });
+    else text(x + 4, y, clip(token), { transform: `rotate(-90 ${x + 4} ${y})` });
   });
   tokens.forEach((token, i) => {
     const y = down + cell * i;

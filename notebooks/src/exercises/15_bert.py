@@ -194,7 +194,29 @@ for step in range(201):
 # exercise: ch15-surgery
 
 # %% [markdown]
-# ## 6. In words: four runs
+# ## 6. Which head?
+#
+# *2 points. Goal: measure what a head attends to against a truth from elsewhere (page 15b).*
+#
+# A reaction was read, and you have the attention weights of all heads. Each atom of the product is linked to the atom before the arrow with the **largest weight**. Write
+# `head_shares(maps, before, behind, may)`, which says for each head how often its link is right.
+#
+# | argument | shape | |
+# |---|---|---|
+# | `maps` | `(layers, h, t, t)` | rows are queries, columns are keys |
+# | `before` | `(m,)` | positions of the atoms before the arrow |
+# | `behind` | `(n,)` | positions of the product's atoms |
+# | `may` | `(n, m)` | True where atom `before[j]` is right for atom `behind[i]`: several may be, if symmetry can't tell them apart |
+# | result | `(layers, h)` | shares from 0 to 1, in the dtype of `maps` |
+#
+# *Example.* Let `before` be (1, 2), `behind` (4, 5), and `may` ((True, False), (False, True)). If a head's rows 4 and 5 are (0, 0.5, 0.2, 0, 0.3, 0) and (0, 0.6, 0.1, 0.3, 0, 0),
+# both atoms are linked to position 1, so its share is 0.5. If they are (0.5, 0.3, 0.2, 0, 0, 0) and (0, 0.1, 0.4, 0, 0.5, 0), it's 1: weights on other tokens don't count.
+
+# %%
+# exercise: ch15-heads
+
+# %% [markdown]
+# ## 7. In words: four runs
 #
 # *3 points. Goal: find the cause of a pretraining or a fine-tuning that goes wrong.*
 #

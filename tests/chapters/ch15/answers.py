@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from tests.exercises.answers import right
+from tests.exercises.answers import right, wrong
 
 
 @right("ch15-hide")
@@ -62,3 +62,23 @@ def translate(state, layers):
             ours[f"{name}.weight"] = torch.einsum("io->oi", rows[i])
             ours[f"{name}.bias"] = biases.view(4, -1)[i].clone()
     return ours
+
+
+@right("ch15-heads")
+def head_shares(maps, before, behind, may):
+    shares = torch.zeros(maps.shape[:2], dtype=maps.dtype)
+    for layer, of_layer in enumerate(maps):
+        for head, rows in enumerate(of_layer):
+            hits = [
+                bool(may[i, max(range(len(before)), key=lambda j: rows[p, before[j]])])
+                for i, p in enumerate(behind.tolist())
+            ]
+            shares[layer, head] = sum(hits) / len(hits)
+    return shares
+
+
+@wrong("ch15-heads", "weights on other tokens don't count")
+def head_shares(maps, before, behind, may):
+    chosen = maps.max(-1).indices[..., behind]  # of all tokens
+    hits = (chosen[..., None] == before).logical_and(may).sum(-1)
+    return hits.to(maps.dtype).mean(-1)
