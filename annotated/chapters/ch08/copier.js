@@ -73,8 +73,8 @@ function write(ids, start) {
 const text = [...state.letters.toLowerCase().replace(/[\s,;.]+/g, "")];
 const strange = text.filter((symbol) => data.letters.indexOf(symbol) < 1);
 if (!text.length || strange.length) {
-  const svg = view.svg(320, 30, "nothing to copy");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(320, 30, "nothing to copy");
+  view.text(0, 20, "–");
   return {
     values: { output: "", strange: strange[0] || "" },
     says: text.length ? `The model knows only the letters a to j, so “${strange[0]}” is not `
