@@ -30,11 +30,7 @@ from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines
 from annotated.page.svg import COLOURS
-from annotated.positions import (
-    frequencies,
-    rotary_embedding,
-    sinusoidal_encoding,
-)
+from annotated.positions import frequencies, rotary_embedding, sinusoidal_encoding
 
 INK = COLOURS["ink"]
 # of numbers from -1 to 1: where on the way a colour stands, and how strong it is there

@@ -559,11 +559,7 @@ def judged(
         "words": list(tokens),
         "unknown": (ids[0] == Words.unknown).tolist(),
         "bag": {"logit": bag(ids).item(), "weights": bag.embedding(ids).flatten()},
-        "encoder": {
-            "logit": logit.item(),
-            "received": weights,
-            "changes": changes,
-        },
+        "encoder": {"logit": logit.item(), "received": weights, "changes": changes},
     }
 
 

@@ -90,9 +90,7 @@ def hidden_row(
             drawing.text(middle, top + 63, tokens[i] if answers else "?", code=True)
     where = asked.nonzero().flatten().tolist()
     named = ", ".join(tokens[i] for i in where) if answers else f"{len(where)} tokens"
-    return drawing.figure(
-        alt=f"Read: {' '.join(read)}. Asked for: {named}.",
-    )
+    return drawing.figure(alt=f"Read: {' '.join(read)}. Asked for: {named}.")
 
 
 def check_hide(hide: Callable) -> None:
