@@ -15,13 +15,7 @@ const { config } = packed, START = 1, END = 2;
 const linear = (name, x) => numbers.linear(model, name, x);
 const normalise = (name, x) => numbers.normalise(model, name, x);
 const attend = (name, ...read) => numbers.attend(model, name, config.heads, ...read);
-function embed(table, id, place) {
-  const row = model[`${table}.weight`][id], d = row.length;
-  return row.map((x, i) => {
-    const angle = place * 10000 ** (-(i - (i % 2)) / d);
-    return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-  });
-}
+const embed = (table, id, place) => numbers.embed(model, table, id, place);
 
 // The source is read once: for each layer of the decoder its keys and values.
 function readSource(ids) {
