@@ -52,7 +52,7 @@ def pack_model(
         "config": asdict(model.config),
         "source": cutter.source.symbols,
         "target": cutter.target.symbols,
-        **pack_weights(model.state_dict()),
+        **_rounded(model.state_dict()),
         "held_out": held_out,
     }
     return _script(name, packed)
@@ -79,7 +79,7 @@ def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
 def unpack_model(script: str) -> tuple[Transformer, Cutter]:
     """Return the model that a browser makes of a ``script``, and its cutter."""
     packed = _parts(script)
-    return _made(packed, unpack_weights(packed))
+    return _made(packed, _weights(packed))
 
 
 def pack_films(
@@ -102,7 +102,7 @@ def pack_films(
     packed = {
         "config": asdict(encoder.config),
         "words": " ".join(words.symbols[2:]),
-        **pack_weights(weights),
+        **_rounded(weights),
     }
     return _script(name, packed)
 
@@ -110,7 +110,7 @@ def pack_films(
 def unpack_films(script: str) -> tuple[BagOfEmbeddings, TransformerClassifier, Words]:
     """Return what a browser makes of a ``script``: a bag of vectors of width 1."""
     packed = _parts(script)
-    weights = unpack_weights(packed)
+    weights = _weights(packed)
     words = Words([tuple(packed["words"].split(" "))])
     bag = BagOfEmbeddings(len(words), 1, d_model=1).eval()
     with torch.no_grad():
@@ -134,13 +134,13 @@ def pack_bert(model: Bert, words: Tokens) -> dict[str, Any]:
     return {
         "config": asdict(model.config) | {"norm": model.config.norm},
         "words": " ".join(words.symbols[len(words.special) :]),
-        **pack_weights(weights),
+        **_rounded(weights),
     }
 
 
 def unpack_bert(packed: Mapping[str, Any]) -> tuple[Bert, Tokens]:
     """Return what a browser makes of the data that :func:`pack_bert` ``packed``."""
-    weights = unpack_weights(packed)
+    weights = _weights(packed)
     weights["output.weight"] = weights["embedding.weight"]
     config = {k: v for k, v in packed["config"].items() if k != "norm"}
     model = Bert(BertConfig(**config)).eval()
@@ -148,8 +148,7 @@ def unpack_bert(packed: Mapping[str, Any]) -> tuple[Bert, Tokens]:
     return model, Tokens([tuple(packed["words"].split(" "))])
 
 
-def pack_weights(weights: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Return weights as text: eight bits and a scale for each row of a matrix."""
+def _rounded(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     shapes, whole, real = {}, [], []
     for part, weight in weights.items():
         weight = weight.detach().cpu().float()
@@ -163,8 +162,7 @@ def pack_weights(weights: Mapping[str, Tensor]) -> dict[str, Any]:
     return {"shapes": shapes, "whole": numbers[0], "real": numbers[1]}
 
 
-def unpack_weights(packed: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Return the weights that a browser makes of what :func:`pack_weights` packed."""
+def _weights(packed: Mapping[str, Any]) -> dict[str, Tensor]:
     whole, real = _numbers(packed["whole"], "i1"), _numbers(packed["real"], "<f4")
     weights, at, then = {}, 0, 0
     for part, shape in packed["shapes"].items():

@@ -19,7 +19,7 @@ from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, show, show_table
-from annotated.page.packed import pack_weights, unpack_weights
+from annotated.page.packed import _rounded, _weights
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, plot_bars
 from annotated.page.records import Rows, dots, grouped
@@ -291,9 +291,9 @@ def attention_explorer(
 
 def rounded(model: Transformer) -> tuple[dict[str, Any], Transformer]:
     """Return a model's weights packed, and the model that the browser makes of them."""
-    packed = pack_weights(model.state_dict())
+    packed = _rounded(model.state_dict())
     copy = type(model)(model.config).eval()
-    copy.load_state_dict(unpack_weights(packed))
+    copy.load_state_dict(_weights(packed))
     return packed, copy
 
 

@@ -4,7 +4,7 @@ TESTS = ("chapters/ch09/drawings", "chapters/ch10/drawings", "chapters/ch15/draw
 
 # fmt: off
 FAULTS = {
-    "pack_weights": [
+    "_rounded": [
         ("amax(dim=1)", "amax(dim=0)[: len(weight)]", "scales of columns"),
         ("/ 127", "/ 63", "seven bits"),
         ("weight = scales", "weight = weight[:, 0]", "scales lost"),
@@ -16,13 +16,13 @@ FAULTS = {
     "answers_text": [
         ("sorted(known)", "known", "words in any order"),
     ],
-    "unpack_weights": [
+    "_weights": [
         ("then += rows", "then += 0", "the same scales for all"),
         ("at += size", "at += 0", "the same numbers for all"),
         ("* weights[part][:, None]", "* 1", "without scales"),
     ],
     "unpack_model": [
-        ("unpack_weights(packed)", "{}", "no weights"),
+        ("_weights(packed)", "{}", "no weights"),
     ],
     "pack_films": [
         ("bag.output.weight[0]", "bag.output.weight[0].abs()", "all for praise"),
