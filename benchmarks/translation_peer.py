@@ -10,11 +10,7 @@ from torch import Tensor, nn
 from annotated.masks import causal_mask
 from annotated.positions import PositionalEncoding
 from annotated.recipes.common import one_cycle
-from annotated.recipes.translation import (
-    Recipe,
-    Translations,
-    translation_batches,
-)
+from annotated.recipes.translation import Recipe, Translations, translation_batches
 from annotated.transformer import TransformerConfig
 
 

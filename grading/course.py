@@ -38,11 +38,7 @@ from grading.normalise import normalise
 from grading.runner import NOT_DONE, Outcome, Runner, judge, judge_twice
 from grading.sandbox import SANDBOXES, readable_by_students
 from tools import ROOT, STUDENT
-from tools.exercises import (
-    exercises,
-    read_exercises,
-    source_of,
-)
+from tools.exercises import exercises, read_exercises, source_of
 from tools.notebooks import text
 from tools.source import setup_cell
 

@@ -123,11 +123,7 @@ class PerExercise(_Csv):
     def marks(self, grade: Grade, assignment: str, student: str) -> tuple:
         if (assignment, student) in self.ungraded:
             return "", grade.max_score, "not graded"
-        return (
-            "" if awaited(grade) else grade.score,
-            grade.max_score,
-            by_hand(grade),
-        )
+        return ("" if awaited(grade) else grade.score, grade.max_score, by_hand(grade))
 
     def rows(self, gradebook, assignments):
         for assignment in assignments:

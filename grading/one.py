@@ -15,12 +15,7 @@ from grading.cases import graded_cases
 from grading.normalise import Unreadable, normalise, read_cells
 from grading.runner import Runner, judge_twice, shown
 from grading.sandbox import SANDBOXES, readable_by_students
-from tools.exercises import (
-    exercises,
-    read_exercises,
-    source_of,
-    student_notebook,
-)
+from tools.exercises import exercises, read_exercises, source_of, student_notebook
 from tools.source import setup_cell
 
 

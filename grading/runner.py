@@ -14,14 +14,7 @@ from annotated.checks.calling import NOT_DONE, Call, Function, Problem, Raised
 from annotated.checks.material import written_out
 from grading import plain
 from grading.normalise import cells_for
-from grading.sandbox import (
-    EXERCISE_ENDED,
-    MEMORY,
-    SANDBOXES,
-    SECONDS,
-    Ended,
-    Sandbox,
-)
+from grading.sandbox import EXERCISE_ENDED, MEMORY, SANDBOXES, SECONDS, Ended, Sandbox
 from tools.exercises import Exercise, exercises
 
 ENDED = {

@@ -119,7 +119,7 @@ TEST_PACKAGES = [
         "4.14.1",
         "MPL-2.0",
         {"LICENSE*": "axe-core/", "axe.min.js": "axe-core/"},
-    ),
+    )
 ]
 FOLDERS = {VENDOR: PACKAGES, TEST_VENDOR: TEST_PACKAGES}
 

@@ -247,9 +247,9 @@ def explorer(
     Args:
         script: JavaScript, the body of ``function (state, data, view, numbers)``:
             computes with the functions of ``static/numbers.js``, draws with
-            ``view.svg(width, height, label)`` and ``view.add(parent, tag, {…})``
-            and returns ``{values, says, room}``: what was computed, one sentence on
-            it, and how many letters that may have, so that nothing moves.
+            ``view.svg(width, height, label)``, ``view.text(x, y, text, {…})`` and
+            their like, and returns ``{values, says, room}``: what was computed, one
+            sentence on it, and how many letters that may have, so nothing moves.
         data: numbers and texts that the page's cells computed, as JSON.
         controls: what the reader sets; ``state`` holds their values by name.
         label: name of the explorer.

@@ -16,23 +16,9 @@ from markupsafe import escape
 from annotated import require
 from annotated.page.frames import Html, _json, name_of, static
 
-SWITCHES = (
-    "task",
-    "words",
-    "model",
-    "layers",
-    "heads",
-    "width",
-    "positions",
-    "norm",
-    "smoothing",
-    "rate",
-    "seed",
-    "causal",
-    "scaled",
-    "residual",
-    "feed_forward",
-    "warmup",
+SWITCHES = tuple(
+    "task words model layers heads width positions norm smoothing rate seed causal "
+    "scaled residual feed_forward warmup".split()
 )
 
 # The scripts that show it, in any order: nothing in them is called before the last.

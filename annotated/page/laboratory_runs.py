@@ -169,11 +169,7 @@ def _switch(layer: nn.Module, s: Settings) -> None:
 
 # ---- tasks and training ----------------------------------------------------------
 
-LABORATORY_TASKS = {
-    "copy": list,
-    "reverse": lambda word: word[::-1],
-    "sort": sorted,
-}
+LABORATORY_TASKS = {"copy": list, "reverse": lambda word: word[::-1], "sort": sorted}
 
 
 def laboratory_words(

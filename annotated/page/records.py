@@ -1,6 +1,7 @@
 """Recorded runs, several seeds of each, as the drawings of chapters need them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]  # a run each
@@ -17,6 +18,18 @@ def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
     for row in rows:
         groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
     return groups
+
+
+def mean_of(rows: Rows, key: str, *by: str) -> dict[tuple, float]:
+    """Return the mean of an entry ``key`` over the runs that have ``by`` in common."""
+    groups = grouped(rows, *by)
+    return {one: mean(run[key] for run in runs) for one, runs in groups.items()}
+
+
+def span(numbers: Sequence[float], style: str = "") -> str:
+    """Return the least and the most of ``numbers``, once if they look the same."""
+    ends = dict.fromkeys(f"{end:{style}}" for end in (min(numbers), max(numbers)))
+    return " to ".join(ends)
 
 
 def dots(numbers: Iterable, style: str = "") -> str:

@@ -7,11 +7,7 @@ seeds those that the page compares with a rung.
 from itertools import combinations
 from typing import Any
 
-from annotated.chapters.ch06.ladder import (
-    LADDER,
-    LADDER_PARTS,
-    LADDER_TRAINING,
-)
+from annotated.chapters.ch06.ladder import LADDER, LADDER_PARTS, LADDER_TRAINING
 from annotated.chapters.ch06.ladder_records import by_parts
 from benchmarks.ch06.ladder import EXAMPLES, one
 from benchmarks.record import SEEDS, read

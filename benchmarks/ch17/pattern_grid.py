@@ -30,12 +30,7 @@ from benchmarks.record import SEEDS
 
 GLOBALS = (False, True)
 #: window, stride and first position of what is trained with every seed
-AGAIN = (
-    (2, None, False),
-    (8, None, False),
-    (8, 8, True),
-    (32, None, False),
-)
+AGAIN = ((2, None, False), (8, None, False), (8, 8, True), (32, None, False))
 
 
 def run() -> dict[str, Any]:

@@ -18,11 +18,7 @@ import torch
 from annotated.chapters.ch18.large import with_checkpoints
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import SIZES
-from annotated.memory import (
-    memory_timeline,
-    profiled_bytes,
-    training_memory,
-)
+from annotated.memory import memory_timeline, profiled_bytes, training_memory
 from benchmarks.memory import peak
 
 _SHAPE = {"d_model": 256, "heads": 4, "layers": 6, "d_ff": 1024, "max_len": 256}
@@ -32,11 +28,7 @@ MODELS: dict[str, tuple[GPTConfig, int, int]] = {
     "tokens": (GPTConfig(8192, **_SHAPE, activation="gelu_tanh"), 8, 256),
     "GPT-2 small": (SIZES["small"], 1, 1024),
 }
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"checkpointed": True},
-    {"precision": "mixed"},
-]
+OPTIONS: list[dict[str, Any]] = [{}, {"checkpointed": True}, {"precision": "mixed"}]
 MORE: list[dict[str, Any]] = [
     {"precision": "mixed", "checkpointed": True},
     {"precision": "bfloat16"},

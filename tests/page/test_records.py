@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.page.records import dots, grouped, percent
+from annotated.page.records import dots, grouped, mean_of, percent, span
 
 
 def test_runs_of_a_group_stay_in_order_and_none_gets_lost():
@@ -16,6 +16,17 @@ def test_runs_of_a_group_stay_in_order_and_none_gets_lost():
 
 def test_numbers_stand_in_a_row():
     assert dots([0.5, 1], ".0%") == "50% · 100%" and dots(iter([3])) == "3"
+
+
+def test_means_are_of_the_runs_that_have_the_same_entries():
+    rows = [
+        {"kind": kind, "bits": bits} for kind, bits in (("a", 1), ("b", 5), ("a", 2))
+    ]
+    assert mean_of(rows, "bits", "kind") == {("a",): 1.5, ("b",): 5}
+
+
+def test_spans_have_one_number_if_they_look_the_same():
+    assert span([1.001, 0.999], ".2f") == "1.00" and span([2, 1, 3]) == "1 to 3"
 
 
 def test_shares_are_percentages():

@@ -110,8 +110,8 @@ const below = top + size * steps.length + 14;
 const svg = view.svg(wide, below + 62,
   `alignment of the first ${at + 1} steps over ${text.length} characters`);
 svg.style.maxWidth = "none"; // a long text scrolls, and stays as large
-view.add(svg, "text", { x: 0, y: 14, text: "what is read →" });
-view.add(svg, "text", { x: 0, y: 32, text: "written" });
+view.text(0, 14, "what is read →");
+view.text(0, 32, "written");
 text.forEach((symbol, j) => view.add(svg, "text", {
   x: left + size * (j + 0.5), y: top - 7, "text-anchor": "middle", class: "code",
   style: small, text: symbol === " " ? "␣" : symbol,
@@ -119,15 +119,13 @@ text.forEach((symbol, j) => view.add(svg, "text", {
 steps.forEach((step, i) => {
   const y = top + size * i, known = i <= at;
   if (known) {
-    view.add(svg, "text", {
-      x: left - 8, y: y + size - 5, "text-anchor": "end", style: small,
-      class: i === at ? "code strong" : "code", text: name(step.token),
+    view.text(left - 8, y + size - 5, name(step.token), {
+      "text-anchor": "end", style: small, class: i === at ? "code strong" : "code",
     });
   }
-  step.a.forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
-    fill: "var(--at-weight)", "fill-opacity": known ? weight.toFixed(3) : 0,
-    stroke: "currentColor", "stroke-opacity": i === at ? 0.8 : known ? 0.2 : 0.08,
+  step.a.forEach((weight, j) => view.rect(left + size * j + 1, y + 1, size - 2, size - 2, {
+    fill: "var(--at-weight)", "fill-opacity": known ? weight.toFixed(3) : 0, stroke: "currentColor",
+    "stroke-opacity": i === at ? 0.8 : known ? 0.2 : 0.08,
   }));
 });
 const percent = (chance) =>
@@ -136,13 +134,9 @@ const best = now.chances.map((chance, token) => ({ chance, token }))
   .sort((p, q) => q.chance - p.chance).slice(0, 3);
 best.forEach(({ chance, token }, i) => {
   const y = below + 20 * i;
-  view.add(svg, "text", {
-    x: left - 8, y: y + 14, "text-anchor": "end", class: "code", text: name(token),
-  });
-  view.add(svg, "rect", {
-    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 13, fill: "var(--accent)",
-  });
-  view.add(svg, "text", { x: left + 168, y: y + 14, text: percent(chance) });
+  view.text(left - 8, y + 14, name(token), { "text-anchor": "end", class: "code" });
+  view.rect(left, y + 3, Math.max(1, 160 * chance), 13, { fill: "var(--accent)" });
+  view.text(left + 168, y + 14, percent(chance));
 });
 const peak = argmax(now.a), last = at + 1 === steps.length;
 const line = text.join("");

@@ -539,7 +539,7 @@ def moved(looked: Tensor, found: Tensor, weights: Tensor) -> Html:
             columns=[str(place) for place in range(1, 8)],
             row=2,
             weights=True,
-        ),
+        )
     )
 
 

@@ -64,9 +64,9 @@ function draw(name, left, top, under) {
     columns.forEach((_, j) => {
       const value = now[name][i][j];
       const hue = name === "weights" ? "weight" : value < 0 ? "minus" : "this";
-      view.add(svg, "rect", {
-        x: left + label + j * cell + 1, y: y + 1, width: cell - 2, height: high - 2,
-        fill: `var(--at-${hue})`, "fill-opacity": lit ? Math.min(0.6, Math.abs(value) / most).toFixed(2) : 0,
+      view.rect(left + label + j * cell + 1, y + 1, cell - 2, high - 2, {
+        fill: `var(--at-${hue})`,
+        "fill-opacity": lit ? Math.min(0.6, Math.abs(value) / most).toFixed(2) : 0,
         stroke: "currentColor", "stroke-opacity": under && lit ? 1 : 0.3,
       });
       text({
@@ -98,11 +98,8 @@ text({ x: 0, y: bars - 8, text: "weights of “it” (outlined: before your chan
 words.forEach((word, j) => {
   const y = bars + 24 * j, long = wide ? 300 : 180, w = now.weights[it][j], was = before.weights[it][j];
   text({ x: label, y: y + 15, "text-anchor": "end", text: word });
-  view.add(svg, "rect", {
-    x: label + 6, y: y + 4, width: Math.max(1, long * w), height: 12, fill: "var(--at-weight)",
-  });
-  view.add(svg, "rect", {
-    x: label + 6, y: y + 1, width: Math.max(1, long * was), height: 18,
+  view.rect(label + 6, y + 4, Math.max(1, long * w), 12, { fill: "var(--at-weight)" });
+  view.rect(label + 6, y + 1, Math.max(1, long * was), 18, {
     fill: "none", stroke: "currentColor", "stroke-opacity": 0.6, "stroke-width": 2,
   });
   text({ x: label + 14 + long * Math.max(w, was), y: y + 15, text: fixed(w, 2) });

@@ -50,14 +50,12 @@ weights.forEach((w, i) => {
 });
 words.forEach((word, i) => {
   const [x, y] = at[i], strong = i === it || weights[i] >= 0.2;
-  view.add(svg, "text", {
-    x, y: y + 5, "text-anchor": narrow ? "start" : "middle", class: strong ? "strong" : "",
-    text: word,
+  view.text(x, y + 5, word, {
+    "text-anchor": narrow ? "start" : "middle", class: strong ? "strong" : "",
   });
   if (weights[i] >= 0.05) {
-    view.add(svg, "text", {
-      x: narrow ? x + 90 : x, y: narrow ? y + 5 : y + 26,
-      "text-anchor": narrow ? "start" : "middle", text: `${Math.round(100 * weights[i])} %`,
+    view.text(narrow ? x + 90 : x, narrow ? y + 5 : y + 26, `${Math.round(100 * weights[i])} %`, {
+      "text-anchor": narrow ? "start" : "middle",
     });
   }
 });

@@ -9,32 +9,23 @@ const answer = numbers.dot(weights, data.stations.map((station) => station.value
 
 // on a phone the stations' values stand below the compass
 const narrow = view.width() < 540, middle = 155, ring = 105;
-const svg = view.svg(narrow ? 310 : 560, narrow ? 520 : 310, "stations around a compass, their weights as discs");
+view.svg(narrow ? 310 : 560, narrow ? 520 : 310, "stations around a compass, their weights as discs");
 const at = (degrees, r) => [
   middle + r * Math.sin(radians(degrees)), middle - r * Math.cos(radians(degrees))];
-view.add(svg, "circle", {
-  cx: middle, cy: middle, r: ring, fill: "none", stroke: "currentColor",
-  "stroke-opacity": 0.3,
-});
+view.circle(middle, middle, ring, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.3 });
 const [x, y] = at(state.direction, ring - 14);
-view.add(svg, "line", {
-  x1: middle, y1: middle, x2: x, y2: y, stroke: "var(--at-query)", "stroke-width": 3,
-});
-view.add(svg, "circle", { cx: x, cy: y, r: 5, fill: "var(--at-query)" });
+view.line(middle, middle, x, y, { stroke: "var(--at-query)", "stroke-width": 3 });
+view.circle(x, y, 5, { fill: "var(--at-query)" });
 data.stations.forEach((station, i) => {
   const [cx, cy] = at(station.direction, ring);
-  view.add(svg, "circle", {
-    cx, cy, r: (3 + 20 * Math.sqrt(weights[i])).toFixed(2), fill: "var(--at-weight)",
-    "fill-opacity": 0.75,
+  view.circle(cx, cy, (3 + 20 * Math.sqrt(weights[i])).toFixed(2), {
+    fill: "var(--at-weight)", "fill-opacity": 0.75,
   });
   const [tx, ty] = at(station.direction, ring + 32);
-  view.add(svg, "text", { x: tx, y: ty + 4, "text-anchor": "middle", text: station.name });
+  view.text(tx, ty + 4, station.name, { "text-anchor": "middle" });
   const row = narrow ? 330 + 24 * i : 40 + 26 * i, left = narrow ? 20 : 330;
-  view.add(svg, "text", { x: left, y: row, text: `${station.name}: ${station.value} °C` });
-  view.add(svg, "rect", {
-    x: left + 145, y: row - 11, width: Math.max(1, 70 * weights[i]), height: 13,
-    fill: "var(--at-weight)",
-  });
+  view.text(left, row, `${station.name}: ${station.value} °C`);
+  view.rect(left + 145, row - 11, Math.max(1, 70 * weights[i]), 13, { fill: "var(--at-weight)" });
 });
 const nearest = numbers.argmax(weights);
 const equal = data.stations.filter((_, i) => weights[nearest] - weights[i] < 1e-6);

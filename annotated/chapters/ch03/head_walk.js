@@ -89,44 +89,41 @@ const top = memory ? 44 + 28 * lines + 14 : 40;
 const height = 44 + 28 * Math.ceil((t * d) / perLine) + 14 + 56 + high * t;
 const svg = view.svg(wide, height, `step ${state.step}: ${about}`);
 const small = "font-size: 12.5px";
-view.add(svg, "text", { x: 2, y: 15, class: "strong", text: about });
-const box = (x, y, w, tallness, framed, filled) => view.add(svg, "rect", {
-  x, y, width: w, height: tallness, fill: "var(--accent)", "fill-opacity": filled ? 0.22 : 0,
-  stroke: framed ? "var(--accent)" : "currentColor",
-  "stroke-width": framed ? 2.5 : 1, "stroke-opacity": framed ? 1 : 0.35,
+view.text(2, 15, about, { class: "strong" });
+const box = (x, y, w, tallness, framed, filled) => view.rect(x, y, w, tallness, {
+  fill: "var(--accent)", "fill-opacity": filled ? 0.22 : 0,
+  stroke: framed ? "var(--accent)" : "currentColor", "stroke-width": framed ? 2.5 : 1,
+  "stroke-opacity": framed ? 1 : 0.35,
 });
 if (memory) {
-  view.add(svg, "text", { x: 2, y: 36, text: `in memory (${moved}):` });
+  view.text(2, 36, `in memory (${moved}):`);
   memory.forEach((label, n) => {
     const x = 2 + cell * (n % perLine), y = 44 + 28 * Math.floor(n / perLine);
     box(x + 1, y, cell - 3, 24, labels.includes(label), own(label));
-    view.add(svg, "text", { x: x + cell / 2, y: y + 17, "text-anchor": "middle", text: label });
+    view.text(x + cell / 2, y + 17, label, { "text-anchor": "middle" });
   });
 }
 let left = 2;
 tables.forEach((table, n) => {
   const named = !narrow || n === 0, first = top + (table.columns ? 36 : 20);
-  view.add(svg, "text", { x: left, y: top + 14, class: "strong", text: table.title });
+  view.text(left, top + 14, table.title, { class: "strong" });
   const numbered = left + (named ? title : 0); // where its numbers begin
   (table.columns || []).forEach((name, j) => view.add(svg, "text", {
     x: numbered + cell * (j + 0.5), y: first - 5, "text-anchor": "middle", text: name,
   }));
   table.numbers.forEach((row, i) => {
     const y = first + high * i;
-    if (named) view.add(svg, "text", { x: left, y: y + 21, text: table.rows[i] });
+    if (named) view.text(left, y + 21, table.rows[i]);
     row.forEach((number, j) => {
       const x = numbered + cell * j;
       const label = table.names ? table.names[i][j] : "";
       const here = table.title === state.word || (table.rows === words && i === word);
       box(x + 1, y, cell - 3, high - 3, here, label ? own(label) : here && !straight);
-      view.add(svg, "text", {
-        x: x + cell / 2, y: y + (label ? 14 : 20), "text-anchor": "middle",
-        text: fixed(number, label && step < 3 ? 1 : 2),
+      view.text(x + cell / 2, y + (label ? 14 : 20), fixed(number, label && step < 3 ? 1 : 2), {
+        "text-anchor": "middle",
       });
       if (label) {
-        view.add(svg, "text", {
-          x: x + cell / 2, y: y + 27, "text-anchor": "middle", style: small, text: label,
-        });
+        view.text(x + cell / 2, y + 27, label, { "text-anchor": "middle", style: small });
       }
     });
   });

@@ -18,8 +18,8 @@ if (at < 0 || at !== text.lastIndexOf("_") || unknown.length) {
   const why = unknown.length
     ? `The model knows letters, spaces and . , ' - only, not “${unknown[0]}”.`
     : "Put one underscore _ where the letter is missing.";
-  const svg = view.svg(320, 30, "nothing to guess");
-  view.add(svg, "text", { x: 0, y: 20, text: why });
+  view.svg(320, 30, "nothing to guess");
+  view.text(0, 20, why);
   return { values: { guess: "" }, says: why };
 }
 
@@ -42,45 +42,30 @@ const chances = softmax(linear(model, "answer.2", hidden));
 const left = 62, top = 30;
 const size = Math.max(14, Math.min(26, Math.floor((view.width() - left - 4) / window.length)));
 const below = top + size * h + 16;
-const svg = view.svg(Math.max(left + size * window.length + 4, 300), below + 3 * 24 + 6,
+view.svg(Math.max(left + size * window.length + 4, 300), below + 3 * 24 + 6,
   `where each of ${h} heads looks, and what the model guesses`);
-window.forEach((c, j) => view.add(svg, "text", {
-  x: left + size * (j + 0.5), y: top - 9, "text-anchor": "middle",
-  class: j === side ? "code strong" : "code", text: c === " " ? "␣" : c,
+window.forEach((c, j) => view.text(left + size * (j + 0.5), top - 9, c === " " ? "␣" : c, {
+  "text-anchor": "middle", class: j === side ? "code strong" : "code",
 }));
 weights.forEach((row, r) => {
   const y = top + size * r;
-  view.add(svg, "text", {
-    x: left - 8, y: y + size / 2 + 5, "text-anchor": "end",
-    text: removed.has(r) ? `✗ head ${r}` : `head ${r}`,
-    style: "font-size: 13px",
+  view.text(left - 8, y + size / 2 + 5, removed.has(r) ? `✗ head ${r}` : `head ${r}`, {
+    "text-anchor": "end", style: "font-size: 13px",
   });
-  row.forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 1, y: y + 1, width: size - 2, height: size - 2,
+  row.forEach((weight, j) => view.rect(left + size * j + 1, y + 1, size - 2, size - 2, {
     fill: "var(--at-weight)", "fill-opacity": removed.has(r) ? 0 : weight.toFixed(3),
     stroke: "currentColor", "stroke-opacity": removed.has(r) ? 0.1 : 0.25,
   }));
 });
-// the switches stand in one row, with nothing above them
-const grid = svg.closest(".annotated-explorer").querySelector(".annotated-grid");
-Object.assign(grid.style, { display: "flex" });
-grid.querySelectorAll("span").forEach((span) => { span.hidden = true; });
-grid.querySelectorAll("button").forEach((button) => { button.style.width = "1.7rem"; });
-Object.assign(grid.parentElement.querySelector(".annotated-reset").style, { marginTop: "0" });
+view.switches("removed", { width: "1.7rem" });
 const best = chances.map((chance, letter) => ({ chance, letter }))
   .sort((a, b) => b.chance - a.chance).slice(0, 3);
 const name = (letter) => (data.alphabet[letter] === " " ? "␣" : data.alphabet[letter]);
 best.forEach(({ chance, letter }, i) => {
   const y = below + 24 * i;
-  view.add(svg, "text", {
-    x: left - 8, y: y + 16, "text-anchor": "end", class: "code strong", text: name(letter),
-  });
-  view.add(svg, "rect", {
-    x: left, y: y + 3, width: Math.max(1, 160 * chance), height: 16, fill: "var(--accent)",
-  });
-  view.add(svg, "text", {
-    x: left + 168, y: y + 16, text: `${fixed(100 * chance, 1)}%`,
-  });
+  view.text(left - 8, y + 16, name(letter), { "text-anchor": "end", class: "code strong" });
+  view.rect(left, y + 3, Math.max(1, 160 * chance), 16, { fill: "var(--accent)" });
+  view.text(left + 168, y + 16, `${fixed(100 * chance, 1)}%`);
 });
 const looks = weights.map((row, r) => {
   const step = argmax(row) - side;

@@ -312,8 +312,7 @@ REPLACED = "a NaN at a real token has gone"
 
 
 @exercise(
-    "ch04-masked-mean",
-    "expected the sum over the real tokens, divided by their number",
+    "ch04-masked-mean", "expected the sum over the real tokens, divided by their number"
 )
 def masked_mean(x, mask):
     """Mean (b, d) of the tokens of x, (b, t, d), at which the mask is True."""

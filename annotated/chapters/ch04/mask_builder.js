@@ -83,17 +83,15 @@ svg.setAttribute("height", size[1]);
 svg.setAttribute("viewBox", `0 0 ${size[0]} ${size[1]}`);
 const hatch = view.hatch(svg);
 if (wide) {
-  view.add(svg, "text", { x: 6, y: head + 3 * pitch + 4, text: "softmax →" });
+  view.text(6, head + 3 * pitch + 4, "softmax →");
 }
-all.forEach((j) => view.add(svg, "text", {
-  x: left + (j + 0.5) * cell, y: head - 6, text: words[j], "text-anchor": "middle",
+all.forEach((j) => view.text(left + (j + 0.5) * cell, head - 6, words[j], {
+  "text-anchor": "middle",
 }));
 const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 for (const i of all) {
   if (!wide) {
-    view.add(svg, "text", {
-      x: left - 5, y: head + (i + 0.5) * pitch + 4, text: words[i], "text-anchor": "end",
-    });
+    view.text(left - 5, head + (i + 0.5) * pitch + 4, words[i], { "text-anchor": "end" });
   }
   for (const j of all) {
     const w = weights[i][j], hidden = !mask[i][j];
@@ -112,8 +110,7 @@ for (const i of all) {
     }
     const text = w === null ? "NaN" : w >= 0.995 ? "1" : w.toFixed(2).slice(1);
     if (!hidden || w !== 0) {
-      view.add(svg, "text", {
-        x: place.x + place.width / 2, y: place.y + place.height / 2 + 5, text,
+      view.text(place.x + place.width / 2, place.y + place.height / 2 + 5, text, {
         "text-anchor": "middle",
       });
     }

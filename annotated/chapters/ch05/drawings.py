@@ -1,7 +1,7 @@
 """Chapters 05, 05b and 05c, positions: drawings, explorers, longest proofs."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import median
 from typing import Any
@@ -29,22 +29,16 @@ from annotated.page.frames import Html, Slider, explorer, plot_html, render, sta
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, name_lines
+from annotated.page.records import span
 from annotated.page.svg import COLOURS
-from annotated.positions import (
-    frequencies,
-    rotary_embedding,
-    sinusoidal_encoding,
-)
+from annotated.positions import frequencies, rotary_embedding, sinusoidal_encoding
 
 INK = COLOURS["ink"]
 # of numbers from -1 to 1: where on the way a colour stands, and how strong it is there
 SIGNS = ((0, "minus", 1), (0.5, "minus", 0), (0.5, "this", 0), (1, "this", 1))
 
 
-def percent(shares: Sequence[float]) -> str:
-    """Return shares as a text: one percentage, or the least and the largest."""
-    low, high = f"{min(shares):.0%}", f"{max(shares):.0%}"
-    return low if low == high else f"{low} to {high}"
+percent = partial(span, style=".0%")
 
 
 def _shades(ax: plt.Axes, table: Tensor, side: float, least: float = 0.03) -> None:

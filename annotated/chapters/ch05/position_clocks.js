@@ -12,9 +12,7 @@ const svg = view.svg(wide * pairs, below + 44,
   `${pairs} clocks at position ${p}, each hand slower than the one before`);
 speeds.forEach((speed, i) => {
   const x = wide * (i + 0.5), angle = p * speed;
-  view.add(svg, "circle", {
-    cx: x, cy: middle, r: ring, fill: "none", stroke: "currentColor", "stroke-opacity": 0.5,
-  });
+  view.circle(x, middle, ring, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.5 });
   for (let hour = 0; hour < 12; hour += 1) {
     const turn = (hour * Math.PI) / 6, inner = ring - (hour % 3 ? 4 : 8);
     view.add(svg, "line", {
@@ -25,39 +23,32 @@ speeds.forEach((speed, i) => {
   }
   // where it stood one position earlier, and the way from there
   const before = angle - speed, reach = ring - 4, arc = [];
-  view.add(svg, "line", {
-    x1: x, y1: middle, x2: x + reach * Math.sin(before), y2: middle - reach * Math.cos(before),
+  view.line(x, middle, x + reach * Math.sin(before), middle - reach * Math.cos(before), {
     stroke: "currentColor", "stroke-width": 1.5, "stroke-dasharray": "4 3",
   });
   for (let j = 0; j <= 20; j += 1) {
     const way = before + (speed * j) / 20;
-    arc.push(`${(x + 0.6 * ring * Math.sin(way)).toFixed(1)},`
-      + (middle - 0.6 * ring * Math.cos(way)).toFixed(1));
+    arc.push([x + 0.6 * ring * Math.sin(way), middle - 0.6 * ring * Math.cos(way)]);
   }
-  view.add(svg, "polyline", {
-    points: arc.join(" "), fill: "none", stroke: "var(--second)", "stroke-width": 3,
-  });
+  view.curve(arc, { stroke: "var(--second)", "stroke-width": 3 });
   const tip = [x + (ring - 4) * Math.sin(angle), middle - (ring - 4) * Math.cos(angle)];
-  view.add(svg, "line", {
-    x1: x, y1: middle, x2: tip[0], y2: tip[1], stroke: "var(--accent)", "stroke-width": 4,
-    "stroke-linecap": "round",
+  view.line(x, middle, tip[0], tip[1], {
+    stroke: "var(--accent)", "stroke-width": 4, "stroke-linecap": "round",
   });
-  view.add(svg, "circle", { cx: x, cy: middle, r: 4, fill: "var(--accent)" });
+  view.circle(x, middle, 4, { fill: "var(--accent)" });
   const round = Math.round((2 * Math.PI) / speed * (i ? 1 : 10)) / (i ? 1 : 10);
-  view.add(svg, "text", {
-    x, y: 2 * ring + 36, "text-anchor": "middle",
-    text: narrow ? `1 in ${round}` : `one turn in ${round}`,
+  view.text(x, 2 * ring + 36, narrow ? `1 in ${round}` : `one turn in ${round}`, {
+    "text-anchor": "middle",
   });
   vector.slice(2 * i, 2 * i + 2).forEach((value, j) => {
     const cell = (wide - 6) / 2, left = x - cell + cell * j;
-    view.add(svg, "rect", {
-      x: left, y: below, width: cell, height: 28, stroke: "currentColor",
-      "stroke-opacity": 0.4, fill: value < 0 ? "var(--second)" : "var(--accent)",
+    view.rect(left, below, cell, 28, {
+      stroke: "currentColor", "stroke-opacity": 0.4,
+      fill: value < 0 ? "var(--second)" : "var(--accent)",
       "fill-opacity": (0.45 * Math.abs(value)).toFixed(3),
     });
-    view.add(svg, "text", {
-      x: left + cell / 2, y: below + 19, "text-anchor": "middle",
-      text: numbers.fixed(value, narrow ? 1 : 2),
+    view.text(left + cell / 2, below + 19, numbers.fixed(value, narrow ? 1 : 2), {
+      "text-anchor": "middle",
     });
   });
 });

@@ -14,54 +14,41 @@ alike.forEach((value, q) => {
 
 const left = 52, step = Math.min(9, (view.width() - left - 12) / length), high = 128, top = 22;
 const across = step * length, row = high / width, below = top + high + 52, tall = 110;
-const svg = view.svg(left + across + 12, below + tall + 40,
+view.svg(left + across + 12, below + tall + 40,
   `the table of ${length} positions and ${width} dimensions, as shades, and below it the `
   + `similarity of every position to position ${p}`);
-view.add(svg, "text", { x: left, y: 14, text: "the table: orange = −1, blue = 1" });
+view.text(left, 14, "the table: orange = −1, blue = 1");
 for (let q = 0; q < length; q += 1) {
   for (let i = 0; i < width; i += 1) {
     const angle = q * speeds[i >> 1];
     const value = i % 2 ? Math.cos(angle) : Math.sin(angle);
-    view.add(svg, "rect", {
-      x: left + step * q, y: (top + row * i).toFixed(2), width: step, height: row.toFixed(2),
+    view.rect(left + step * q, (top + row * i).toFixed(2), step, row.toFixed(2), {
       fill: value < 0 ? "var(--second)" : "var(--accent)",
       "fill-opacity": Math.abs(value).toFixed(3),
     });
   }
 }
-view.add(svg, "text", { x: left - 6, y: top + 10, "text-anchor": "end", text: "dim 0" });
-view.add(svg, "text", { x: left - 6, y: top + high, "text-anchor": "end", text: width - 1 });
-view.add(svg, "rect", {
-  x: left + step * p, y: top - 2, width: step, height: high + 4, fill: "none",
-  stroke: "currentColor", "stroke-width": 2,
+view.text(left - 6, top + 10, "dim 0", { "text-anchor": "end" });
+view.text(left - 6, top + high, width - 1, { "text-anchor": "end" });
+view.rect(left + step * p, top - 2, step, high + 4, {
+  fill: "none", stroke: "currentColor", "stroke-width": 2,
 });
 const at = (q, value) => [left + step * (q + 0.5), below + (tall * (1 - value)) / 2];
-view.add(svg, "text", { x: left, y: below - 14, text: `similarity to position ${p}` });
+view.text(left, below - 14, `similarity to position ${p}`);
 for (const level of [-1, 0, 1]) {
   const y = at(0, level)[1];
-  view.add(svg, "line", {
-    x1: left, x2: left + across, y1: y, y2: y, stroke: "currentColor", "stroke-opacity": 0.25,
-  });
-  view.add(svg, "text", { x: left - 6, y: y + 4, "text-anchor": "end", text: level });
+  view.line(left, y, left + across, y, { stroke: "currentColor", "stroke-opacity": 0.25 });
+  view.text(left - 6, y + 4, level, { "text-anchor": "end" });
 }
-view.add(svg, "polyline", {
-  points: alike.map((value, q) => at(q, value).map((z) => z.toFixed(1)).join(",")).join(" "),
-  fill: "none", stroke: "var(--accent)", "stroke-width": 2,
-});
+view.curve(alike.map((value, q) => at(q, value)), { stroke: "var(--accent)", "stroke-width": 2 });
 for (let q = 0; q < length; q += 8) {
-  view.add(svg, "text", {
-    x: at(q, 0)[0], y: below + tall + 18, "text-anchor": "middle", text: q,
-  });
+  view.text(at(q, 0)[0], below + tall + 18, q, { "text-anchor": "middle" });
 }
-view.add(svg, "text", {
-  x: left + across / 2, y: below + tall + 35, "text-anchor": "middle", text: "position",
-});
+view.text(left + across / 2, below + tall + 35, "position", { "text-anchor": "middle" });
 const [px, py] = at(p, 1);
-view.add(svg, "circle", { cx: px, cy: py, r: 5, fill: "var(--second)" });
+view.circle(px, py, 5, { fill: "var(--second)" });
 const [tx, ty] = at(twin, alike[twin]);
-view.add(svg, "circle", {
-  cx: tx, cy: ty, r: 6, fill: "none", stroke: "var(--second)", "stroke-width": 2,
-});
+view.circle(tx, ty, 6, { fill: "none", stroke: "var(--second)", "stroke-width": 2 });
 return {
   values: { alike, longest, twin: alike[twin] },
   room: 140,

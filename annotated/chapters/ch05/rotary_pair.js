@@ -11,16 +11,15 @@ const score = numbers.dot(q, k);
 // on a phone the numbers stand below the circle
 const narrow = view.width() < 480, size = 52, middle = narrow ? 150 : 140, level = 140;
 const left = narrow ? 20 : 320, top = narrow ? 310 : 66;
-const svg = view.svg(narrow ? 310 : 600, narrow ? 450 : 280,
+view.svg(narrow ? 310 : 600, narrow ? 450 : 280,
   `a query turned for position ${p} and a key turned for position ${r}`);
 const at = ([a, b]) => [middle + size * a, level - size * b];
-view.add(svg, "circle", {
-  cx: middle, cy: level, r: size * 2.4, fill: "none", stroke: "currentColor",
-  "stroke-opacity": 0.25,
+view.circle(middle, level, size * 2.4, {
+  fill: "none", stroke: "currentColor", "stroke-opacity": 0.25,
 });
 const arrow = (vector, more) => {
   const [x, y] = at(vector);
-  view.add(svg, "line", { x1: middle, y1: level, x2: x, y2: y, "stroke-width": 3, ...more });
+  view.line(middle, level, x, y, { "stroke-width": 3, ...more });
   return [x, y];
 };
 // where they point without a position
@@ -31,8 +30,8 @@ arrow(data.key, {
 });
 const [qx, qy] = arrow(q, { stroke: "var(--at-query)" });
 const [kx, ky] = arrow(k, { stroke: "var(--at-key)", "stroke-dasharray": "6 4" });
-view.add(svg, "circle", { cx: qx, cy: qy, r: 6, fill: "var(--at-query)" });
-view.add(svg, "rect", { x: kx - 6, y: ky - 6, width: 12, height: 12, fill: "var(--at-key)" });
+view.circle(qx, qy, 6, { fill: "var(--at-query)" });
+view.rect(kx - 6, ky - 6, 12, 12, { fill: "var(--at-key)" });
 const number = (z) => numbers.fixed(z, 2);
 const pair = (v) => `(${v.map(number).join(", ")})`;
 const lines = [
@@ -43,7 +42,7 @@ const lines = [
   ["strong", `score = ${number(score)}`],
 ];
 lines.forEach(([kind, text], j) => {
-  view.add(svg, "text", { x: left, y: top + 30 * j, text, ...(kind ? { class: kind } : {}) });
+  view.text(left, top + 30 * j, text, (kind ? { class: kind } : {}));
 });
 return {
   values: { score, q, k },

@@ -13,43 +13,32 @@ const matrix = [Math.cos(s * speed), Math.sin(s * speed),
 const narrow = view.width() < 480;
 const ring = 100, middle = narrow ? 122 : 140, level = 150;
 const left = narrow ? 20 : 350, top = narrow ? 310 : 86;
-const svg = view.svg(narrow ? 310 : 620, narrow ? 470 : 280,
+view.svg(narrow ? 310 : 620, narrow ? 470 : 280,
   `a circle with the points of position ${p} and of position ${p + s}`);
 // like the hand of a clock: at position 0 it points up, and it turns to the right
 const at = ([sine, cosine], r) => [middle + r * sine, level - r * cosine];
-const line = (from, to, more) => view.add(svg, "line", {
-  x1: from[0], y1: from[1], x2: to[0], y2: to[1], stroke: "currentColor", ...more,
-});
-view.add(svg, "circle", {
-  cx: middle, cy: level, r: ring, fill: "none", stroke: "currentColor",
-  "stroke-opacity": 0.4,
-});
+const line = (from, to, more) => view.line(...from, ...to, { stroke: "currentColor", ...more });
+view.circle(middle, level, ring, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.4 });
 line([middle - ring - 14, level], [middle + ring + 14, level], { "stroke-opacity": 0.25 });
 line([middle, level - ring - 14], [middle, level + ring + 14], { "stroke-opacity": 0.25 });
-view.add(svg, "text", {
-  x: middle, y: 20, "text-anchor": "middle", text: `↑ dim ${2 * i + 1}, cosine`,
-});
-view.add(svg, "text", { x: middle + ring + 18, y: level - 4, text: `→ dim ${2 * i},` });
-view.add(svg, "text", { x: middle + ring + 18, y: level + 14, text: "sine" });
+view.text(middle, 20, `↑ dim ${2 * i + 1}, cosine`, { "text-anchor": "middle" });
+view.text(middle + ring + 18, level - 4, `→ dim ${2 * i},`);
+view.text(middle + ring + 18, level + 14, "sine");
 // the way from the first point to the second, without the whole turns
 const whole = Math.floor(between), rest = between - whole;
 const turn = rest * 2 * Math.PI, arc = [];
 for (let j = 0; j <= 60; j += 1) {
   const angle = p * speed + (turn * j) / 60;
-  arc.push(at([Math.sin(angle), Math.cos(angle)], 40).map((z) => z.toFixed(1)).join(","));
+  arc.push(at([Math.sin(angle), Math.cos(angle)], 40));
 }
-view.add(svg, "polyline", {
-  points: arc.join(" "), fill: "none", stroke: "var(--second)", "stroke-width": 3,
-});
+view.curve(arc, { stroke: "var(--second)", "stroke-width": 3 });
 const tip = at(now, ring), end = at(then, ring);
 line([middle, level], tip, { stroke: "var(--accent)", "stroke-width": 3 });
 line([middle, level], end, {
   stroke: "var(--second)", "stroke-width": 3, "stroke-dasharray": "6 4",
 });
-view.add(svg, "circle", { cx: tip[0], cy: tip[1], r: 6, fill: "var(--accent)" });
-view.add(svg, "rect", {
-  x: end[0] - 6, y: end[1] - 6, width: 12, height: 12, fill: "var(--second)",
-});
+view.circle(tip[0], tip[1], 6, { fill: "var(--accent)" });
+view.rect(end[0] - 6, end[1] - 6, 12, 12, { fill: "var(--second)" });
 const number = (z) => numbers.fixed(z, 2);
 const lines = [
   ["strong", `pair ${i}: ${speed.toPrecision(3)} radians per position`],
@@ -59,13 +48,10 @@ const lines = [
 ];
 const height = (j) => top + 24 * j + (j > 2 ? 10 : 0);
 lines.forEach(([kind, text], j) => {
-  view.add(svg, "text", { x: left, y: height(j), text, ...(kind ? { class: kind } : {}) });
+  view.text(left, height(j), text, (kind ? { class: kind } : {}));
 });
 matrix.forEach((z, j) => {
-  view.add(svg, "text", {
-    x: left + 40 + 60 * (j % 2), y: height(4 + (j >> 1)), "text-anchor": "end",
-    text: number(z),
-  });
+  view.text(left + 40 + 60 * (j % 2), height(4 + (j >> 1)), number(z), { "text-anchor": "end" });
 });
 return {
   values: { now, then, between, matrix },

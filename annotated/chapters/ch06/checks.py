@@ -170,8 +170,7 @@ def causal(draw, b, t):
 
 
 @exercise(
-    "ch06-whole-layer",
-    "expected x + attention(LN(x)), and then x + network(LN(x))",
+    "ch06-whole-layer", "expected x + attention(LN(x)), and then x + network(LN(x))"
 )
 def encoder_layer(x, weights, heads, mask):
     """Multi-head self-attention and a network, (b, s, d), in pre-norm."""

@@ -23,9 +23,7 @@ const bottom = top + Math.max(...notes.map((note) =>
 const right = left + Math.max(...notes.map((note) => cell(length(note)) * length(note)));
 const svg = view.svg(Math.max(right + 4, 300), bottom + 6,
   `where ${steps} written symbols look in ${state.date}`);
-const text = (x, y, content, more) => view.add(svg, "text", {
-  x, y, text: content, style: "font-size: 15px", ...more,
-});
+const text = (x, y, words, more) => view.text(x, y, words, { style: "font-size: 15px", ...more });
 const letter = { "text-anchor": "middle", class: "code", style: `font-size: ${Math.min(16, size + 2)}px` };
 text(0, top - 28, "the note, read at once →");
 text(0, top - 8, "written ↓", { style: "font-size: 13px" });
@@ -39,29 +37,24 @@ rows.forEach((weights, i) => {
   text(left - 14, y + tall / 2 + 5, shown(date.written[i]),
     { ...letter, class: last ? "code strong" : "code" });
   if (last) text(0, y + tall / 2 + 5, "now", { class: "strong", style: "font-size: 13px" });
-  weights.forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 1, y: y + 1, width: size - 2, height: tall - 2,
+  weights.forEach((weight, j) => view.rect(left + size * j + 1, y + 1, size - 2, tall - 2, {
     fill: "var(--accent)", "fill-opacity": weight.toFixed(3),
-    stroke: last ? "var(--second)" : "currentColor",
-    "stroke-width": last ? 1.5 : 1, "stroke-opacity": last ? 1 : 0.15,
+    stroke: last ? "var(--second)" : "currentColor", "stroke-width": last ? 1.5 : 1,
+    "stroke-opacity": last ? 1 : 0.15,
   }));
 });
 text(0, 14, "what it would write now, likeliest first:");
 date.likely[steps - 1].forEach(([symbol, share], i) => {
   const y = 24 + 21 * i;
   text(left - 14, y + 13, shown(symbol), { "text-anchor": "middle", class: "code" });
-  view.add(svg, "rect", {
-    x: left, y: y + 2, width: Math.max(1, 160 * share), height: 13,
+  view.rect(left, y + 2, Math.max(1, 160 * share), 13, {
     fill: i ? "currentColor" : "var(--accent)", "fill-opacity": i ? 0.4 : 1,
   });
   text(left + 168, y + 13, percent(share));
 });
 
 // the slider ends where the text does
-const slider = svg.closest(".annotated-explorer").querySelector("input[type=range]");
-slider.max = date.written.length - 1;
-slider.setAttribute("aria-valuetext", `${steps} of ${date.written.length}`);
-slider.parentElement.querySelector("output").textContent = `${steps} of ${date.written.length}`;
+view.ends("step", date.written.length - 1, `${steps} of ${date.written.length}`);
 
 const before = date.written.slice(0, steps - 1).join("");
 return {

@@ -25,21 +25,18 @@ for (let i = answer.length, j = written.length; i || j;) {
 }
 
 const wide = Math.max(300, Math.min(view.width(), 640));
-const svg = view.svg(wide, 206, `loss and text of a model with ${on.filter(Boolean).length} parts`);
-const text = (x, y, content, more) => view.add(svg, "text", {
-  x, y, text: content, style: "font-size: 14px", ...more,
-});
+view.svg(wide, 206, `loss and text of a model with ${on.filter(Boolean).length} parts`);
+const text = (x, y, words, more) => view.text(x, y, words, { style: "font-size: 14px", ...more });
 // the axis is logarithmic, and the same for all models
 const at = (loss) => 10 + (wide - 60) * Math.log(loss / 0.05) / Math.log(3.2 / 0.05);
-const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
-  x1, y1, x2, y2, stroke: "currentColor", "stroke-opacity": 0.6, ...more,
-});
+const line = (x1, y1, x2, y2, more) =>
+  view.line(x1, y1, x2, y2, { stroke: "currentColor", "stroke-opacity": 0.6, ...more });
 text(4, 14, "loss on unseen dates, nats per symbol (log axis)", { class: "strong" });
 [[data.all, "all on"], [data.none, "all off"]].forEach(([loss, name]) => {
   line(at(loss), 38, at(loss), 66, { "stroke-dasharray": "3 3" });
   text(at(loss), 34, name, { "text-anchor": "middle" });
 });
-view.add(svg, "circle", { cx: at(model.loss), cy: 53, r: 8, fill: "var(--accent)" });
+view.circle(at(model.loss), 53, 8, { fill: "var(--accent)" });
 text(at(model.loss) + 13, 58, fixed(model.loss, 2), { class: "strong" });
 line(10, 66, wide - 30, 66);
 [0.1, 0.2, 0.5, 1, 2].forEach((tick) => {
@@ -56,21 +53,15 @@ pairs.forEach(([wanted, given], k) => {
   text(x + size / 2, 136, shown(wanted), code);
   text(x + size / 2, 192, given === null ? "–" : shown(given), code);
   if (wanted === given) return;
-  view.add(svg, "rect", {
-    x: x + 1, y: 176, width: size - 2, height: 22, rx: 3, fill: "none",
-    stroke: "var(--second)", "stroke-width": 2,
+  view.rect(x + 1, 176, size - 2, 22, {
+    rx: 3, fill: "none", stroke: "var(--second)", "stroke-width": 2,
   });
 });
 text(4, 166, edits ? `it writes: ${edits} ${edits === 1 ? "edit" : "edits"} away` : "it writes: ✓ exact");
 
 // the switches: a button for each part, with its name on it
-const grid = svg.closest(".annotated-explorer").querySelector(".annotated-grid");
-Object.assign(grid.style, { display: "flex", flexWrap: "wrap", gap: "0.4rem" });
-grid.querySelectorAll("span").forEach((span) => { span.hidden = true; });
-grid.querySelectorAll("button").forEach((button) => Object.assign(button.style, {
-  height: "2.1rem", padding: "0 0.7rem", boxShadow: "none",
-}));
-Object.assign(grid.parentElement.querySelector(".annotated-reset").style, { marginTop: "0" });
+const grid = view.switches("parts", { height: "2.1rem", padding: "0 0.7rem", boxShadow: "none" });
+Object.assign(grid.style, { flexWrap: "wrap", gap: "0.4rem" });
 data.parts.forEach((name, j) => view.cell("parts", 0, j, {
   on: on[j], text: `${on[j] ? "✓" : "+"} ${name}`, label: name,
 }));

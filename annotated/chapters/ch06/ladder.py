@@ -123,8 +123,7 @@ def translations(rung: Rung, texts: Sequence[str]) -> list[str]:
         ValueError: if ``texts`` is one text, whose letters would be translated.
     """
     require.that(
-        not isinstance(texts, str),
-        f"texts must be a list of texts, got {texts!r}",
+        not isinstance(texts, str), f"texts must be a list of texts, got {texts!r}"
     )
     pairs = [(text, "") for text in texts]
     source = make_batch(pairs, rung.source, rung.target).source

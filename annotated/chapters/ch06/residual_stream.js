@@ -29,23 +29,20 @@ const narrow = view.width() < 560;
 const wide = narrow ? 330 : 620;
 const tableTop = 240, rowHigh = 24;
 const lettersTop = tableTop + rowHigh * (data.stages.length + 1) + 34;
-const svg = view.svg(wide, lettersTop + 118, `the stream of position ${state.place}, `
+view.svg(wide, lettersTop + 118, `the stream of position ${state.place}, `
   + `${state.order}, after ${state.stage}`);
-const text = (x, y, content, more) => view.add(svg, "text", { x, y, text: content, ...more });
+const { text } = view;
 const biggest = Math.max(1, ...streams.flat().map(Math.abs),
   ...model.added.flatMap((rows) => rows[place]).map(Math.abs));
 const step = (wide - 20) / width;
 const bars = (numbers, top, title, color, more) => {
   const middle = top + 54, high = 40;
   text(10, top, title, { class: "strong" });
-  view.add(svg, "line", {
-    x1: 10, x2: wide - 10, y1: middle, y2: middle, stroke: "currentColor", "stroke-opacity": 0.5,
-  });
+  view.line(10, middle, wide - 10, middle, { stroke: "currentColor", "stroke-opacity": 0.5 });
   numbers.forEach((z, i) => {
     const size = (Math.abs(z) / biggest) * high;
-    view.add(svg, "rect", {
-      x: 10 + step * i + 1, width: step - 2, y: z > 0 ? middle - size : middle,
-      height: size, ...more, stroke: color,
+    view.rect(10 + step * i + 1, z > 0 ? middle - size : middle, step - 2, size, {
+      ...more, stroke: color,
     });
   });
 };
@@ -73,9 +70,8 @@ text(10, lettersTop, "the output layer would say", { class: "strong" });
 const each = (wide - 20) / data.letters.length;
 shares[stage].forEach((p, i) => {
   const x = 10 + each * (i + 0.5), base = lettersTop + 84;
-  view.add(svg, "rect", {
-    x: x - each * 0.3, width: each * 0.6, y: base - Math.max(1, 64 * p),
-    height: Math.max(1, 64 * p), fill: "var(--accent)",
+  view.rect(x - each * 0.3, base - Math.max(1, 64 * p), each * 0.6, Math.max(1, 64 * p), {
+    fill: "var(--accent)",
   });
   const letter = data.letters[i];
   text(x, base + 16, letter, {

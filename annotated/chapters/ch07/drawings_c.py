@@ -64,9 +64,7 @@ def three_targets() -> Html:
     """Show one label's target under the three meanings of ε."""
     found = who_shares(torch.tensor([2]), 5, 0.4)
     table = torch.cat([*found.values()])
-    return chain(
-        Matrix(table, rows=[*found], columns=SYMBOLS, weights=True, digits=3),
-    )
+    return chain(Matrix(table, rows=[*found], columns=SYMBOLS, weights=True, digits=3))
 
 
 def check_conventions() -> None:

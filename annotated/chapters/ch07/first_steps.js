@@ -7,13 +7,10 @@ const high = data.runs["0"], runs = data.runs[number ? `${number} ${size}` : "0"
 const wide = Math.max(290, Math.min(view.width(), 688));
 const left = 52, right = wide - 14;
 const x = (step) => left + (right - left) * step / data.steps;
-const svg = view.svg(wide, 410, "loss and differences of three runs over sixty steps");
-const text = (at, y, content, style = "", more = {}) => view.add(svg, "text", {
-  x: at, y, text: content, style, ...more,
-});
-const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
-  x1, x2, y1, y2, stroke: "var(--at-rule)", ...more,
-});
+view.svg(wide, 410, "loss and differences of three runs over sixty steps");
+const text = (at, y, words, style = "", more = {}) => view.text(at, y, words, { style, ...more });
+const line = (x1, y1, x2, y2, more) =>
+  view.line(x1, y1, x2, y2, { stroke: "var(--at-rule)", ...more });
 const end = { "text-anchor": "end" }, MUTED = "fill: var(--at-muted)";
 const panel = (top, base, low, most, ticks, title) => {
   const y = (value) => base - (base - top) * (Math.max(low, Math.min(most, value)) - low)
@@ -40,15 +37,10 @@ const differ = panel(240, 366, -5, 0, [[0, "1"], [-1, "0.1"], [-2, "0.01"], [-3,
   [-4, "0.0001"]], "how much the outputs differ");
 if (number) {
   text(right, differ(-3) + 16, "0.01 from step 1", "fill: var(--at-other); font-weight: 600", end);
-  view.add(svg, "rect", {
-    x: left, y: 54, width: x(number) - left, height: 312, fill: "var(--at-this)", "fill-opacity": 0.12,
-  });
+  view.rect(left, 54, x(number) - left, 312, { fill: "var(--at-this)", "fill-opacity": 0.12 });
 }
-const draw = (values, from, y, more) => view.add(svg, "polyline", {
-  points: values.map((value, i) => `${x(from + data.every * i).toFixed(1)},${y(value).toFixed(1)}`)
-    .join(" "),
-  fill: "none", ...more,
-});
+const draw = (values, from, y, more) =>
+  view.curve(values.map((value, i) => [x(from + data.every * i), y(value)]), more);
 const middle = (data.every + 1) / 2; // the mean of five steps stands in their middle
 for (const [those, colour] of [[high, "var(--at-other)"], [runs, "var(--at-this)"]]) {
   for (const run of those) {

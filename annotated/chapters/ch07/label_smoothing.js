@@ -25,15 +25,12 @@ const low = logit(0.005), top = logit(0.9997);
 const x = (p) => left + (right - left)
   * (Math.max(low, Math.min(top, logit(p))) - low) / (top - low);
 const y = (value) => base - (base - high) * Math.min(value, most) / most;
-const svg = view.svg(wide, base + 128, "loss against confidence, and both distributions");
-const text = (at, level, content, style = "", anchor = "start") => view.add(svg, "text", {
-  x: at, y: level, text: content, style, "text-anchor": anchor,
-});
+view.svg(wide, base + 128, "loss against confidence, and both distributions");
+const text = (at, level, words, style = "", anchor = "start") =>
+  view.text(at, level, words, { style, "text-anchor": anchor });
 const MUTED = "fill: var(--at-muted)", MODEL = "var(--at-this)", TARGET = "var(--at-other)";
 for (const level of [0, 1, 2, 3, 4]) {
-  view.add(svg, "line", {
-    x1: left, x2: right, y1: y(level), y2: y(level), stroke: level ? "var(--at-rule)" : TARGET,
-  });
+  view.line(left, y(level), right, y(level), { stroke: level ? "var(--at-rule)" : TARGET });
   text(left - 8, y(level) + 4, level, MUTED, "end");
 }
 for (const p of [0.01, 0.1, 0.5, 0.9, 0.99, 0.999]) text(x(p), base + 18, p, MUTED, "middle");
@@ -44,28 +41,24 @@ const curve = (of, more) => {
   for (let i = 0; i <= 400; i += 1) {
     const p = numbers.sigmoid(low + (top - low) * i / 400);
     const value = of(p);
-    if (value <= most) points.push(`${x(p).toFixed(1)},${y(value).toFixed(1)}`);
+    if (value <= most) points.push([x(p), y(value)]);
   }
-  view.add(svg, "polyline", { points: points.join(" "), fill: "none", ...more });
+  view.curve(points, more);
 };
 curve((p) => -Math.log(p), { stroke: TARGET, "stroke-width": 2, "stroke-dasharray": "2 3" });
 curve(loss, { stroke: "var(--at-ink)", "stroke-width": 2.5 });
 text(x(0.05) + 4, y(-Math.log(0.05)) - 6, "without smoothing", MUTED);
-view.add(svg, "line", {
-  x1: x(own), x2: x(own), y1: high - 8, y2: base, stroke: TARGET, "stroke-width": 2,
-});
+view.line(x(own), high - 8, x(own), base, { stroke: TARGET, "stroke-width": 2 });
 text(x(own) - 6, high - 10, `target ${own.toFixed(3)}`, MUTED, "end");
-view.add(svg, "circle", { cx: x(confidence), cy: y(now), r: 7, fill: MODEL });
+view.circle(x(confidence), y(now), 7, { fill: MODEL });
 
 // two bars: what the target gives to the right symbol, and what the model gives
 [["target", own, TARGET, share], ["model", confidence, MODEL, (1 - confidence) / places]]
   .forEach(([name, mine, colour, each], i) => {
     const edge = base + 52 + 40 * i, long = right - left;
     text(left - 8, edge + 14, name, `fill: ${colour}; font-weight: 600`, "end");
-    view.add(svg, "rect", { x: left, y: edge, width: long * mine, height: 18, fill: colour });
-    view.add(svg, "rect", {
-      x: left + 0.5, y: edge + 0.5, width: long - 1, height: 17, fill: "none", stroke: TARGET,
-    });
+    view.rect(left, edge, long * mine, 18, { fill: colour });
+    view.rect(left + 0.5, edge + 0.5, long - 1, 17, { fill: "none", stroke: TARGET });
     const little = each > 0 && each < 1e-3 ? numbers.scientific(each, 1) : each.toPrecision(2);
     text(left, edge + 32, `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`);
   });

@@ -6,17 +6,14 @@ const chosen = data.schedules.findIndex((one) => one.name === state.schedule);
 const at = data.rates.indexOf(state.rate);
 const wide = Math.max(290, Math.min(view.width(), 688));
 const beside = wide >= 540;
-const svg = view.svg(wide, beside ? 330 : 500, "the learning rate step by step, and the loss at the end");
+view.svg(wide, beside ? 330 : 500, "the learning rate step by step, and the loss at the end");
 
-const text = (x, y, content, style = "", anchor = "start") => view.add(svg, "text", {
-  x, y, text: content, style, "text-anchor": anchor,
-});
+const text = (x, y, words, style = "", anchor = "start") =>
+  view.text(x, y, words, { style, "text-anchor": anchor });
 const MUTED = "fill: var(--at-muted)";
-const line = (x1, y1, x2, y2, more) => view.add(svg, "line", {
-  x1, x2, y1, y2, stroke: "var(--at-rule)", ...more,
-});
-const path = (points, i) => view.add(svg, "polyline", {
-  points: points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "), fill: "none",
+const line = (x1, y1, x2, y2, more) =>
+  view.line(x1, y1, x2, y2, { stroke: "var(--at-rule)", ...more });
+const path = (points, i) => view.curve(points, {
   "stroke-linejoin": "round", ...(i === chosen ? { stroke: "var(--at-this)", "stroke-width": 3 }
     : { stroke: "var(--at-other)", "stroke-width": 1.75, "stroke-opacity": 0.7 }),
 });
@@ -53,8 +50,8 @@ line(place(at), top, place(at), base, { stroke: "var(--at-this)", "stroke-opacit
 for (const i of order) path(data.schedules[i].median.map((value, j) => [place(j), y(value)]), i);
 const ends = data.schedules[chosen].ends[at], median = data.schedules[chosen].median[at];
 for (const end of ends) {
-  view.add(svg, "circle", {
-    cx: place(at), cy: y(end), r: 6, fill: "var(--at-this)", stroke: "var(--at-paper)", "stroke-width": 1.5,
+  view.circle(place(at), y(end), 6, {
+    fill: "var(--at-this)", stroke: "var(--at-paper)", "stroke-width": 1.5,
   });
 }
 data.rates.forEach((rate, i) => text(place(i), base + 18, rate, i === at ? "font-weight: 700" : MUTED, "middle"));

@@ -4,27 +4,12 @@
 // of vectors.
 
 const {
-  argmax, attend, encode, feedForward, linear, normalise, plus, range, softmax, sum, unpack,
+  argmax, attend, encode, feedForward, linear, normalise, plus, softmax, sum, unpackModel,
 } = numbers;
 
-// A matrix of 8-bit integers with a scale for each row; anything else is 16 bits.
-function unpackRows(packed) {
-  if (!packed.scales) return unpack(packed);
-  const bytes = Uint8Array.from(atob(packed.base64), (letter) => letter.charCodeAt(0));
-  const whole = new Int8Array(bytes.buffer), scales = unpack(packed.scales);
-  const n = whole.length / scales.length;
-  return scales.map((scale, i) => range(n).map((j) => scale * whole[i * n + j]));
-}
-const w = view.once(`weights of ${state.model}`, () => Object.fromEntries(
-  Object.entries(data.weights[state.model]).map(([name, p]) => [name, unpackRows(p)])));
+const w = view.once(`weights of ${state.model}`, () => unpackModel(data.weights[state.model]));
 
-function embed(table, tokens) {
-  const d = w[table][0].length;
-  return tokens.map((token, p) => w[table][token].map((x, i) => {
-    const angle = p * 10000 ** (-(i - (i % 2)) / d);
-    return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-  }));
-}
+const embed = (table, tokens) => tokens.map((token, place) => numbers.embed(w, table, token, place));
 const linearAll = (name, xs) => xs.map((x) => linear(w, name, x));
 const norms = (name, xs) => xs.map((x) => normalise(w, name, x));
 // What each of xs finds; may(i, j): may query i attend to key j?
@@ -38,7 +23,7 @@ function attendAll(name, xs, others, may = () => true) {
 function decode(tokens, memory) {
   const layer = "decoder.layers.0";
   const may = (i, j) => (j <= i || state.model === data.twin) && tokens[j] !== data.pad;
-  let x = embed("target_embedding.weight", tokens);
+  let x = embed("target_embedding", tokens);
   const read = norms(`${layer}.residuals.0.norm`, x);
   const own = attendAll(`${layer}.attention`, read, read, may);
   x = x.map((v, i) => plus(v, own[i].found));
@@ -57,7 +42,7 @@ function step({ maps, logits }) {
 }
 function write(ids, start) {
   const config = { layers: 1, heads: data.heads, norm: "pre", activation: "relu" };
-  const memory = encode(w, config, embed("source_embedding.weight", ids)).states;
+  const memory = encode(w, config, embed("source_embedding", ids)).states;
   if (state.given !== data.alone) {
     const wanted = state.given === data.backwards ? ids.slice(1).reverse() : ids.slice(1);
     return decode([start, ...wanted.slice(0, -1)], memory).map(step);
@@ -73,8 +58,8 @@ function write(ids, start) {
 const text = [...state.letters.toLowerCase().replace(/[\s,;.]+/g, "")];
 const strange = text.filter((symbol) => data.letters.indexOf(symbol) < 1);
 if (!text.length || strange.length) {
-  const svg = view.svg(320, 30, "nothing to copy");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(320, 30, "nothing to copy");
+  view.text(0, 20, "–");
   return {
     values: { output: "", strange: strange[0] || "" },
     says: text.length ? `The model knows only the letters a to j, so “${strange[0]}” is not `

@@ -23,7 +23,7 @@ const chart = beside
 const { base } = chart, tall = beside ? base - 62 : 100;
 const svg = view.svg(beside ? view.width() : left + wide + 4, beside ? low + 8 : base + 24,
   `attention of ${heads.length} heads, and the loss ${beside ? "beside them" : "below"}`);
-const write = (x, y, text, more = {}) => view.add(svg, "text", { x, y, text, ...more });
+const write = view.text;
 heads.forEach((rows, h) => {
   const x0 = left + (h % 2) * (side + gap), y0 = top(h);
   write(x0, y0 - 24, `head ${h}: ${percent(spots[h])}`, { class: "strong" });
@@ -63,8 +63,7 @@ for (const [name, level] of data.levels) {
 }
 line(data.steps.length - 1, "currentColor", 0.3, 1.5);
 line(step, "var(--accent)", 1, 2.5);
-view.add(svg, "circle", { cx: x(state.step), cy: y(data.losses[step]), r: 5,
-  fill: "var(--accent)" });
+view.circle(x(state.step), y(data.losses[step]), 5, { fill: "var(--accent)" });
 
 return {
   values: { spots, right, loss: data.losses[step] },

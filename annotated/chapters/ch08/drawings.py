@@ -1,6 +1,5 @@
 """Chapters 08, 08b and 08c, the copy task: drawings, tables, explorers, proofs."""
 
-import base64
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -18,8 +17,9 @@ from annotated.attention import record_attention
 from annotated.decoding import greedy_decode
 from annotated.page import frames
 from annotated.page.diagrams import NOTE, Drawing
-from annotated.page.frames import Choice, Html, Slider, explorer, pack, static, unpack
+from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, show, show_table
+from annotated.page.packed import _rounded, _weights
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, plot_bars
 from annotated.page.records import Rows, dots, grouped
@@ -332,32 +332,11 @@ def attention_explorer(
     )
 
 
-def pack_rows(weight: Tensor) -> dict[str, Any]:
-    """Pack a matrix as 8-bit integers, with one scale for each row."""
-    weight = weight.detach().cpu().double()
-    scales = weight.abs().amax(dim=1) / 127
-    whole = (weight / scales[:, None]).round().to(torch.int8)
-    text = base64.b64encode(whole.numpy().tobytes()).decode()
-    return {"scales": pack(scales), "base64": text}
-
-
-def unpack_rows(packed: Mapping[str, Any]) -> Tensor:
-    """Return the matrix that the browser makes of it, float32."""
-    scales = unpack(packed["scales"])
-    whole = numpy.frombuffer(base64.b64decode(packed["base64"]), numpy.int8)
-    return torch.from_numpy(whole.reshape(len(scales), -1).copy()) * scales[:, None]
-
-
 def rounded(model: Transformer) -> tuple[dict[str, Any], Transformer]:
     """Return a model's weights packed, and the model that the browser makes of them."""
-    packed = {
-        name: pack_rows(weight) if weight.dim() == 2 else pack(weight)
-        for name, weight in model.state_dict().items()
-    }
+    packed = _rounded(model.state_dict())
     copy = type(model)(model.config).eval()
-    copy.load_state_dict(
-        {n: unpack_rows(p) if "scales" in p else unpack(p) for n, p in packed.items()}
-    )
+    copy.load_state_dict(_weights(packed))
     return packed, copy
 
 

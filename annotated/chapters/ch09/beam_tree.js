@@ -66,12 +66,11 @@ const svg = view.svg(Math.max(size * last + 8 + aside, Math.min(330, view.width(
 svg.style.maxWidth = "none"; // a long one scrolls, and stays as large
 // room for what is said, so that nothing moves
 svg.closest(".annotated-explorer").querySelector(".annotated-says").style.minHeight = broad ? "6.5em" : "11em";
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
+const { text } = view;
 range(last).forEach((t) => text(4 + size * (t + 0.5), top - 10, String(t + 1), { "text-anchor": "middle" }));
 shown.flat().filter((node) => node.before).forEach((node) => {
   const to = place(node), from = place(node.before), thick = onPath.has(node);
-  view.add(svg, "line", {
-    x1: from.x + wide, y1: from.y + high / 2, x2: to.x, y2: to.y + high / 2,
+  view.line(from.x + wide, from.y + high / 2, to.x, to.y + high / 2, {
     stroke: thick ? "var(--accent)" : "currentColor", "stroke-width": thick ? 3 : 1,
     "stroke-opacity": thick ? 1 : node.fate === "dropped" ? 0.25 : 0.55,
   });
@@ -83,17 +82,15 @@ const chance = (log) => {
 shown.flat().forEach((node) => {
   const { x, y } = place(node), lives = node.fate === "lives", ends = node.fate === "ends";
   const thick = onPath.has(node), left = lives && node.t === last - 1; // left alive
-  view.add(svg, "rect", {
-    x, y, width: wide, height: high, rx: 5,
-    fill: lives || ends ? "var(--accent)" : "var(--at-paper)",
+  view.rect(x, y, wide, high, {
+    rx: 5, fill: lives || ends ? "var(--accent)" : "var(--at-paper)",
     "fill-opacity": thick ? 1 : left ? 0 : lives || ends ? 0.22 : 1,
     stroke: lives || ends ? "var(--accent)" : "currentColor",
     "stroke-opacity": lives || ends ? 1 : 0.4, "stroke-width": ends ? 1.5 : 1,
     "stroke-dasharray": lives || ends ? "none" : "3 3",
   });
-  if (ends) view.add(svg, "rect", {
-    x: x - 3, y: y - 3, width: wide + 6, height: high + 6, rx: 7, fill: "none",
-    stroke: "var(--accent)", "stroke-width": 1.5,
+  if (ends) view.rect(x - 3, y - 3, wide + 6, high + 6, {
+    rx: 7, fill: "none", stroke: "var(--accent)", "stroke-width": 1.5,
   });
   const style = thick ? "fill: var(--on-accent)" : "";
   const look = { "text-anchor": "middle", style, "fill-opacity": lives || ends ? 1 : 0.75 };

@@ -80,9 +80,9 @@ const holds = (word) => Number(times.size > most && pieces.get(word).includes(ne
 const words = [...times].sort(([p, m], [q, n]) => holds(q) - holds(p) || n - m).slice(0, most);
 const next = ranked().slice(0, 5), right = both ? half + 24 : 0;
 const top = both ? 0 : 40 + line * most, foot = both ? 52 + line * most : top + 52 + 24 * 5;
-const svg = view.svg(wide, foot + 52, `words of the text in pieces after ${learned.length} merges, `
+view.svg(wide, foot + 52, `words of the text in pieces after ${learned.length} merges, `
   + "the commonest neighbours, and another word in pieces");
-const write = (x, y, words_, more = {}) => view.add(svg, "text", { x, y, text: words_, ...more });
+const write = view.text;
 function chips(x, y, parts, limit) {
   for (const [i, piece] of parts.entries()) {
     const size = 8.8 * [...piece].length + 8;
@@ -91,8 +91,8 @@ function chips(x, y, parts, limit) {
       return;
     }
     const fresh = piece === newest, strange = [...piece].some((letter) => !age.has(letter));
-    view.add(svg, "rect", {
-      x, y: y - 16, width: size, height: 22, rx: 4, fill: fresh ? "var(--accent)" : "none",
+    view.rect(x, y - 16, size, 22, {
+      rx: 4, fill: fresh ? "var(--accent)" : "none",
       stroke: fresh ? "var(--accent)" : "currentColor", "stroke-opacity": fresh ? 1 : 0.5,
       "stroke-dasharray": strange ? "3 3" : "none",
     });
@@ -114,9 +114,8 @@ write(right, top + 16, "pairs, and how often", { class: "strong" });
 next.forEach(([pair, n], i) => {
   const y = top + 44 + 24 * i, long = 60 * (n / next[0][1]);
   write(right + 104, y, pair.replace("\t", " "), { "text-anchor": "end", class: "code" });
-  view.add(svg, "rect", {
-    x: right + 112, y: y - 12, width: Math.max(2, long), height: 14, fill: "var(--accent)",
-    "fill-opacity": i ? 0.4 : 1,
+  view.rect(right + 112, y - 12, Math.max(2, long), 14, {
+    fill: "var(--accent)", "fill-opacity": i ? 0.4 : 1,
   });
   write(right + 118 + long, y, String(n));
 });
@@ -125,25 +124,11 @@ write(0, foot + 12, `${state.word}, cut by these merges`, { class: "strong" });
 chips(0, foot + 40, cut, wide);
 
 // merge by merge, without aiming at the slider; and texts to try
-const root = svg.closest(".annotated-explorer"), find = (selector) => root.querySelector(selector);
-const slider = find("input[type=range]"), area = find("textarea");
-const by = (n) => () => { slider.value = Number(slider.value) + n; };
-function another() {
-  area.value = data.texts[(data.texts.indexOf(area.value) + 1) % data.texts.length];
-}
-view.once("buttons", () => [
-  ["back", slider, by(-1)], ["one merge more", slider, by(1)], ["another text", area, another],
-].forEach(([label, input, change]) => {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", textContent: label });
-  button.style.cssText = "font: inherit; color: inherit; background: transparent;"
-    + "border: 1px solid var(--at-muted); border-radius: 4px; padding: 0.1rem 0.7rem; cursor: pointer";
-  button.addEventListener("click", () => {
-    change();
-    input.dispatchEvent(new Event("input"));
-  });
-  find(".annotated-controls").append(button);
-}));
+const by = (n) => () => view.move("merges", Number(view.input("merges").value) + n);
+view.buttons({
+  back: by(-1), "one merge more": by(1), // below, the next of `data.texts`, or the first
+  "another text": () => view.move("text", data.texts[(data.texts.indexOf(state.text) + 1) % data.texts.length]),
+});
 
 const step = !text.length ? "Type a text to learn from."
   : !learned.length ? "Nothing is joined yet: every piece is a letter."
@@ -157,9 +142,5 @@ const end = view.once(`merges of ${state.text}`, () => {
   while (joinCommonest());
   return learned.length;
 });
-slider.max = end;
-if (state.merges > end) {
-  slider.setAttribute("aria-valuetext", end);
-  find("output").textContent = end;
-}
+view.ends("merges", end, Math.min(state.merges, end));
 return { values, says, room: 190 + 3 * [...state.word].length + 6 * strange.length };

@@ -15,13 +15,7 @@ const { config } = packed, START = 1, END = 2;
 const linear = (name, x) => numbers.linear(model, name, x);
 const normalise = (name, x) => numbers.normalise(model, name, x);
 const attend = (name, ...read) => numbers.attend(model, name, config.heads, ...read);
-function embed(table, id, place) {
-  const row = model[`${table}.weight`][id], d = row.length;
-  return row.map((x, i) => {
-    const angle = place * 10000 ** (-(i - (i % 2)) / d);
-    return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
-  });
-}
+const embed = (table, id, place) => numbers.embed(model, table, id, place);
 
 // The source is read once: for each layer of the decoder its keys and values.
 function readSource(ids) {
@@ -74,8 +68,8 @@ const word = state.word.trim().toLowerCase();
 const strange = [...word].filter((letter) => packed.source.indexOf(letter) < 3);
 const longest = Math.min(data.most, config.max_len);
 if (!word || strange.length || word.length > longest) {
-  const svg = view.svg(320, 30, "nothing to say");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(320, 30, "nothing to say");
+  view.text(0, 20, "–");
   return {
     values: { loaded: true, written: "", strange: strange[0] || "" },
     says: !word ? "Type a word, and it is pronounced."
@@ -113,18 +107,17 @@ const lines = (found.length > 1 ? found : []).flatMap((one) => {
   return parts.map((text, i) => [i ? "" : percent(Math.exp(one.total)).replace("below", "<"), text || "(nothing)"]);
 });
 // what a beam keeps has its room in any case, so that nothing moves
-const svg = view.svg(across, lower + 26 + 22 * Math.max(lines.length, 4),
+view.svg(across, lower + 26 + 22 * Math.max(lines.length, 4),
   `where the heads look in ${letters.length} letters while ${steps.length} symbols are written`);
-const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, ...options });
+const write = view.text;
 letters.forEach((letter, j) => write(left + size * (j + 0.5), 22, letter, { "text-anchor": "middle", class: "code strong" }));
 steps.forEach((step, i) => {
   const y = top + high * i, base = y + high / 2 + 5;
   write(0, base, symbol(step.id), { class: step.id === END ? "" : "code strong" });
   write(left - 10, base, percent(step.chances[step.id]), { "text-anchor": "end" });
-  weights(step).forEach((weight, j) => view.add(svg, "rect", {
-    x: left + size * j + 1.5, y: y + 2, width: size - 3, height: high - 4, rx: 2,
-    fill: "var(--at-weight)", "fill-opacity": weight.toFixed(3),
-    stroke: "currentColor", "stroke-opacity": 0.18,
+  weights(step).forEach((weight, j) => view.rect(left + size * j + 1.5, y + 2, size - 3, high - 4, {
+    rx: 2, fill: "var(--at-weight)", "fill-opacity": weight.toFixed(3), stroke: "currentColor",
+    "stroke-opacity": 0.18,
   }));
   const rivals = range(step.chances.length).filter((id) => id && id !== step.id)
     .sort((a, b) => step.chances[b] - step.chances[a]).slice(0, 2).filter((id) => step.chances[id] >= 0.01);

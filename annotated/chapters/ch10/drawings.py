@@ -20,7 +20,7 @@ from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_films
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
-from annotated.page.records import Rows, borrowed_rows, dots, grouped
+from annotated.page.records import Rows, borrowed_rows, dots, grouped, mean_of
 from annotated.page.svg import COLOURS
 from annotated.recipes.classification import (
     BagOfEmbeddings,
@@ -469,16 +469,11 @@ def keywords_said(shares: Mapping[str, float]) -> str:
 # ---- worth it? -----------------------------------------------------------------
 
 
-def _means(rows: Rows, key: str, *by: str) -> dict[tuple, float]:
-    groups = grouped(rows, *by)
-    return {one: sum(r[key] for r in runs) / len(runs) for one, runs in groups.items()}
-
-
 def _curves(rows: Rows, kinds: Iterable[str]) -> tuple[Any, dict[tuple, float]]:
     """Plot accuracy against the number of sentences learned from; return its means."""
     _, ax = plt.subplots(figsize=(8.6, 3.8))
     sizes = sorted({row["size"] for row in rows})
-    means = _means(rows, "accuracy", "kind", "size")
+    means = mean_of(rows, "accuracy", "kind", "size")
     for kind in kinds:
         for row in rows:
             if row["kind"] == kind:
@@ -559,11 +554,7 @@ def judged(
         "words": list(tokens),
         "unknown": (ids[0] == Words.unknown).tolist(),
         "bag": {"logit": bag(ids).item(), "weights": bag.embedding(ids).flatten()},
-        "encoder": {
-            "logit": logit.item(),
-            "received": weights,
-            "changes": changes,
-        },
+        "encoder": {"logit": logit.item(), "received": weights, "changes": changes},
     }
 
 
@@ -669,7 +660,7 @@ def borrowed_curves(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> Ht
 def borrowed_said(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> str:
     """Say what a borrowed encoder gets right, by how it's used."""
     rows = borrowed_rows(films, borrowed)
-    means = _means(rows, "accuracy", "kind", "size")
+    means = mean_of(rows, "accuracy", "kind", "size")
     right = {key: f"{100 * value:.0f} %" for key, value in means.items()}
     few, all_ = 200, max(row["size"] for row in rows)
     assert means["frozen", few] > means["TF-IDF", few]
@@ -687,10 +678,10 @@ def borrowed_said(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> str:
 
 def held_back_said(films: Mapping[str, Any], stopped: Mapping[str, Any]) -> str:
     """Say what a network gets right that is stopped when validation says so."""
-    before = _means(
+    before = mean_of(
         [row for row in films["rows"] if row["kind"] == "encoder"], "accuracy", "size"
     )
-    after, few = _means(stopped["rows"], "accuracy", "size"), 1000
+    after, few = mean_of(stopped["rows"], "accuracy", "size"), 1000
     by = [row["temperature"] for row in stopped["rows"] if row["size"] == few]
     return (
         "The other repair is regularisation: early stopping, and the dropout that "
@@ -705,8 +696,8 @@ def cost_said(films: Mapping[str, Any], borrowed: Mapping[str, Any]) -> str:
     """Say what each model takes to learn from all sentences, and to read new ones."""
     rows = borrowed_rows(films, borrowed)
     largest = max(row["size"] for row in rows)
-    seconds = _means(rows, "cpu_seconds", "kind", "size")
-    reading = _means(films["rows"], "reading", "kind", "size")
+    seconds = mean_of(rows, "cpu_seconds", "kind", "size")
+    reading = mean_of(films["rows"], "reading", "kind", "size")
     took = {kind: f"{seconds[kind, largest]:.0f}" for kind, _ in seconds}
     times = _as_long(reading["encoder", largest] / reading["TF-IDF", largest])
     return (
@@ -779,7 +770,7 @@ def disguise_said(record: Mapping[str, Any], deeper: Mapping[str, Any]) -> str:
     assert wins == {"reads or writes", "ignores a parameter", "rebinds a parameter"}
     assert "*calls its own name*" in loses
     one = {hidden: means[hidden, "encoder"].mean().item() for hidden in (False, True)}
-    two = _means(deeper["rows"], "tuned", "disguise")
+    two = mean_of(deeper["rows"], "tuned", "disguise")
     return (
         "In disguise the encoder is ahead for *rebinds a parameter* and *ignores a "
         "parameter*, which ask where else a name stands, and for *reads or writes*, "

@@ -62,8 +62,8 @@ const least = Math.max(...data.known.map((one) => lines(one.words).number));
 const full = state.sentence.length < data.letters ? ""
   : ` The field is full: it takes ${data.letters} characters.`;
 function blank(says) {
-  const svg = view.svg(across, top + block * least, "nothing to judge");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(across, top + block * least, "nothing to judge");
+  view.text(0, 20, "–");
   return { values: { loaded: Boolean(packed), words }, says: says + full, room: data.room };
 }
 
@@ -86,24 +86,21 @@ const verdict = ({ logit }) => (logit > 0 ? "yes" : "no");
 const { places, number } = lines(words), count = Math.max(number, least);
 const svg = view.svg(across, top + block * count,
   `${words.length} words and signs: what each weighs in the bag, and in the encoder`);
-const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, ...options });
+const write = view.text;
 [["bag", bag], ["encoder", encoder]].forEach(([name, one], i) => {
   const y = 4 + 24 * i, wide = Math.min(240, across - left - 132);
   write(0, y + 14, name, { class: "strong" });
-  view.add(svg, "rect", {
-    x: left, y: y + 2, width: wide, height: 14, fill: "none", stroke: "currentColor", "stroke-opacity": 0.4,
-  });
-  view.add(svg, "rect", {
-    x: left, y: y + 2, width: wide * sigmoid(one.logit), height: 14, fill: "currentColor", "fill-opacity": 0.55,
+  view.rect(left, y + 2, wide, 14, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.4 });
+  view.rect(left, y + 2, wide * sigmoid(one.logit), 14, {
+    fill: "currentColor", "fill-opacity": 0.55,
   });
   view.add(svg, "path", { d: `M${left + wide / 2} ${y - 1}v20`, stroke: "currentColor" });
   write(left + wide + 10, y + 14, `${chance(one)} praise: ${verdict(one)}`);
 });
 // A number in a box, shaded by its share of what counts as much; the sign is in the text.
 function box({ x, width }, y, text, share, colour) {
-  view.add(svg, "rect", {
-    x: x + 0.5, y, width: width - 1, height: high - 4, rx: 3, fill: `var(${colour})`,
-    "fill-opacity": (0.5 * Math.min(1, share)).toFixed(3),
+  view.rect(x + 0.5, y, width - 1, high - 4, {
+    rx: 3, fill: `var(${colour})`, "fill-opacity": (0.5 * Math.min(1, share)).toFixed(3),
     stroke: "currentColor", "stroke-opacity": 0.2,
   });
   write(x + width / 2, y + 15, text, { "text-anchor": "middle" });
@@ -117,9 +114,8 @@ places.forEach((place, i) => {
     lengthAdjust: "spacingAndGlyphs",
   });
   if (found.unknown[i]) {
-    view.add(svg, "rect", {
-      x: x + 0.5, y: y - 1, width: width - 1, height: 20, rx: 3, fill: "none",
-      stroke: "currentColor", "stroke-dasharray": "3 3",
+    view.rect(x + 0.5, y - 1, width - 1, 20, {
+      rx: 3, fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3",
     });
   }
   box(place, y + 22, signed(bag.weights[i]), Math.abs(bag.weights[i]) / data.full.bag, colour(bag.weights[i]));

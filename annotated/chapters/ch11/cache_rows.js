@@ -18,16 +18,13 @@ const totals = data.ways.map((way, row) => {
   range(n).forEach((i) => {
     const x = left + i * size, y = top + 24;
     const inside = i >= first && i < step, fresh = inside && i >= step - now;
-    view.add(svg, "rect", {
-      x: x + gap / 2, y, width: size - gap, height: size - gap, rx: 3,
-      fill: fresh ? "var(--accent)" : "none",
-      stroke: inside ? "var(--accent)" : "currentColor",
-      "stroke-width": inside ? 2 : 1, "stroke-opacity": inside ? 1 : 0.3,
-      "stroke-dasharray": inside ? "none" : "2 3",
+    view.rect(x + gap / 2, y, size - gap, size - gap, {
+      rx: 3, fill: fresh ? "var(--accent)" : "none",
+      stroke: inside ? "var(--accent)" : "currentColor", "stroke-width": inside ? 2 : 1,
+      "stroke-opacity": inside ? 1 : 0.3, "stroke-dasharray": inside ? "none" : "2 3",
     });
-    if (i < step) view.add(svg, "text", {
-      x: x + size / 2, y: y + size / 2 + 4, "text-anchor": "middle", class: "code",
-      "fill-opacity": inside ? 1 : 0.6, text: data.letters[i],
+    if (i < step) view.text(x + size / 2, y + size / 2 + 4, data.letters[i], {
+      "text-anchor": "middle", class: "code", "fill-opacity": inside ? 1 : 0.6,
       style: fresh ? "fill: var(--on-accent); font-weight: 700" : "",
     });
   });
@@ -41,9 +38,8 @@ const foot = 2 * (size + 62) + 14;
 [["computed now", true, "none"], ["kept", false, "none"], ["not in the window", false, "2 3"]]
   .forEach(([label, filled, dash], i) => {
     const x = left + [0, 128, 196][i];
-    view.add(svg, "rect", {
-      x, y: foot - 11, width: 13, height: 13, rx: 2, "stroke-dasharray": dash,
-      fill: filled ? "var(--accent)" : "none",
+    view.rect(x, foot - 11, 13, 13, {
+      rx: 2, "stroke-dasharray": dash, fill: filled ? "var(--accent)" : "none",
       stroke: i < 2 ? "var(--accent)" : "currentColor", "stroke-width": i < 2 ? 2 : 1,
       "stroke-opacity": i < 2 ? 1 : 0.5,
     });

@@ -21,11 +21,10 @@ const svg = view.svg(left + step * bars.length + 24, base + 46,
   "bars: the probability of each next character, with grey outlines for the model's own");
 for (const level of [0, 0.5, 1]) {
   const y = base - high * level;
-  view.add(svg, "line", {
-    x1: left, x2: left + step * bars.length, y1: y, y2: y,
+  view.line(left, y, left + step * bars.length, y, {
     stroke: "currentColor", "stroke-opacity": 0.25,
   });
-  view.add(svg, "text", { x: left - 6, y: y + 4, "text-anchor": "end", text: level });
+  view.text(left - 6, y + 4, level, { "text-anchor": "end" });
 }
 bars.forEach(({ text, now, was }, j) => {
   const x = left + step * j, middle = x + step / 2, last = j === bars.length - 1;
@@ -33,14 +32,10 @@ bars.forEach(({ text, now, was }, j) => {
     x: x + 4, width: step - 8, y: base - high * now, height: high * now, fill: "var(--accent)",
     "fill-opacity": last ? 0.45 : 1, // many together: no peak
   });
-  view.add(svg, "rect", {
-    x: x + 2, width: step - 4, y: base - high * was, height: high * was,
+  view.rect(x + 2, base - high * was, step - 4, high * was, {
     fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
-  view.add(svg, "text", {
-    x: middle, y: base + 18, "text-anchor": "middle",
-    class: last ? "" : "code", text,
-  });
+  view.text(middle, base + 18, text, { "text-anchor": "middle", class: last ? "" : "code" });
   view.add(svg, "text", {
     x: middle, y: base + 38, "text-anchor": "middle", style: "font-size: 12.5px",
     text: now === 0 ? "cut" : now >= 0.995 ? "1" : now.toFixed(2).replace("0.", "."),

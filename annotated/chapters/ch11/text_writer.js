@@ -55,8 +55,8 @@ function write(ids) {
 const prompt = state.prompt.replaceAll("\\n", "\n"); // one line holds no new line
 const strange = [...prompt].filter((symbol) => data.characters.indexOf(symbol) < 0);
 if (!prompt || strange.length) {
-  const svg = view.svg(320, 30, "nothing to go on from");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(320, 30, "nothing to go on from");
+  view.text(0, 20, "–");
   return {
     values: { written: "", strange: strange[0] || "" },
     says: prompt ? `The model has never met the character “${strange[0]}”.`
@@ -84,29 +84,25 @@ lines.forEach((line, i) => [true, false].forEach((given) => {
   const start = line.findIndex((letter) => letter.given === given);
   if (start < 0) return;
   const text = line.filter((letter) => letter.given === given).map((l) => l.symbol).join("");
-  view.add(svg, "text", {
-    x: size * start, y: 20 * i + 16, text, class: given ? "code strong" : "code",
+  view.text(size * start, 20 * i + 16, text, {
+    class: given ? "code strong" : "code",
     style: `white-space: pre; font-size: 15px; fill: var(${given ? "--second" : "--accent"})`,
     textLength: size * text.length, lengthAdjust: "spacingAndGlyphs",
   });
 }));
 ["the first new character: what it's drawn from", "(outlines: the model's own distribution)"].forEach(
-  (text, i) => view.add(svg, "text", { x: 0, y: top - 28 + 18 * i, text }));
+  (text, i) => view.text(0, top - 28 + 18 * i, text));
 const step = Math.min(44, (columns * size) / shown.length), most = first.chances[shown[0]];
 const named = (id) => ({ "\n": "↵", " ": "␣" }[data.characters[id]] || data.characters[id]);
 const share = (p) => (p >= 0.995 ? "1" : p.toFixed(2));
 shown.forEach((id, i) => {
   const height = 110 * first.chances[id], was = 110 * first.plain[id];
-  view.add(svg, "rect", {
-    x: i * step, y: top + 112 - height, width: step - 6, height, fill: "var(--accent)",
+  view.rect(i * step, top + 112 - height, step - 6, height, { fill: "var(--accent)" });
+  view.rect(i * step - 1, top + 112 - was, step - 4, was, {
+    fill: "none", stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
   });
-  view.add(svg, "rect", {
-    x: i * step - 1, y: top + 112 - was, width: step - 4, height: was, fill: "none",
-    stroke: "currentColor", "stroke-opacity": 0.55, "stroke-width": 2,
-  });
-  view.add(svg, "text", {
-    x: i * step + (step - 6) / 2, y: top + 128, "text-anchor": "middle", class: "code",
-    text: named(id),
+  view.text(i * step + (step - 6) / 2, top + 128, named(id), {
+    "text-anchor": "middle", class: "code",
   });
   view.add(svg, "text", {
     x: i * step + (step - 6) / 2, y: top + 144, "text-anchor": "middle",

@@ -49,8 +49,8 @@ function surprises(ids, length, memory) {
 
 const symbols = [...state.text], strange = symbols.find((one) => !data.characters.includes(one));
 if (symbols.length < 2 || strange !== undefined) {
-  const svg = view.svg(320, 30, "nothing to read");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(320, 30, "nothing to read");
+  view.text(0, 20, "–");
   return {
     values: { forgets: [], remembers: [] },
     says: strange === undefined ? "Type at least two characters."
@@ -102,9 +102,7 @@ symbols.forEach((symbol, i) => {
   for (const event of ["pointerenter", "click"]) column.addEventListener(event, () => tell(i));
   // the border stands before the first character that a new segment guesses
   if ((i - 1) % state.segment === 0 && i > 1) {
-    view.add(svg, "line", {
-      x1: x, x2: x, y1: y + 2, y2: y + tall - 4, stroke: "currentColor", "stroke-width": 2,
-    });
+    view.line(x, y + 2, x, y + tall - 4, { stroke: "currentColor", "stroke-width": 2 });
   }
 });
 const best = dearer.indexOf(Math.max(...dearer));

@@ -35,7 +35,7 @@ const svg = view.svg(
   under + 30 * Math.ceil(data.queries * (most + 1) / across),
   `step ${step}: a matrix of ${t} rows and ${columns.length} columns, and below it its cells in one line`,
 );
-const write = (x, y, text, anchor) => view.add(svg, "text", { x, y, text, "text-anchor": anchor });
+const write = (x, y, text, anchor) => view.text(x, y, text, { "text-anchor": anchor });
 write(0, 14, step < 3 ? "distance →" : "key →", "start");
 write(0, 36, "query ↓", "start");
 write(0, under - 8, "the same cells, as one line", "start");
@@ -88,9 +88,7 @@ rows.forEach((cells, i) => {
   });
 });
 for (const [x, y, height] of bars) { // last, so that no cell covers them
-  view.add(svg, "line", {
-    x1: x, y1: y, x2: x, y2: y + height, stroke: "currentColor", "stroke-width": 4,
-  });
+  view.line(x, y, x, y + height, { stroke: "currentColor", "stroke-width": 4 });
 }
 
 const name = 10 * query + distance;

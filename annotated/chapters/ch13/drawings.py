@@ -13,11 +13,7 @@ from matplotlib.path import Path
 from torch import Tensor
 from torch.nn import functional as F
 
-from annotated.chapters.ch13.lsh import (
-    LENGTH,
-    exact_attention,
-    meetings,
-)
+from annotated.chapters.ch13.lsh import LENGTH, exact_attention, meetings
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, check_same, show, show_table

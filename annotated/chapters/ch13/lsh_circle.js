@@ -45,15 +45,6 @@ svg.setAttribute("role", "group"); // it holds sliders: the points
 const box = svg.parentNode, root = box.closest(".annotated-explorer");
 const draw = () => root.explorer.set({});
 
-held.act = {
-  "turn at random": () => held.turnAtRandom(1),
-  "100 times": () => held.turnAtRandom(100),
-  reset() {
-    held.angles = start.slice();
-    held.random = null;
-    forget();
-  },
-};
 held.turnAtRandom = (times) => {
   for (let n = 0; n < times; n += 1) {
     held.random = data.turns.map(() => Math.floor(360 * Math.random()));
@@ -68,14 +59,16 @@ held.turnAtRandom = (times) => {
 const slider = root.querySelector("input[type=range]");
 slider.style.opacity = held.random ? 0.4 : 1;
 slider.parentElement.querySelector("output").textContent = held.random ? "random" : state.turn;
-view.once("buttons", () => Object.keys(held.act).forEach((name) => {
-  const button = document.createElement("button");
-  Object.assign(button, { type: "button", textContent: name });
-  button.style.cssText = "font: inherit; color: inherit; background: transparent;"
-    + "border: 1px solid var(--at-muted); border-radius: 4px; padding: 0.1rem 0.7rem; cursor: pointer";
-  button.addEventListener("click", () => { held.act[name](); draw(); });
-  root.querySelector(".annotated-controls").append(button);
-}));
+view.buttons({
+  "turn at random": () => { held.turnAtRandom(1); draw(); },
+  "100 times": () => { held.turnAtRandom(100); draw(); },
+  reset() {
+    held.angles = start.slice();
+    held.random = null;
+    forget();
+    draw();
+  },
+});
 function move(i, angle) {
   held.angles[i] = degrees(Math.round(angle));
   forget();
@@ -112,17 +105,11 @@ rounds.forEach((r) => {
     d: `M${cx} ${cy}L${ax.toFixed(1)} ${ay.toFixed(1)}A${ring} ${ring} 0 0 0 ${bx.toFixed(1)} ${by.toFixed(1)}Z`,
     fill: "var(--accent)", "fill-opacity": 0.2,
   });
-  view.add(svg, "circle", {
-    cx, cy, r: ring, fill: "none", stroke: "currentColor", "stroke-opacity": 0.4,
-  });
+  view.circle(cx, cy, ring, { fill: "none", stroke: "currentColor", "stroke-opacity": 0.4 });
   range(buckets).forEach((n) => {
     const [x, y] = at((n + 0.5) * width, ring + 10), [tx, ty] = at(n * width, ring * 0.58);
-    view.add(svg, "line", {
-      x1: cx, y1: cy, x2: x, y2: y, stroke: "currentColor", "stroke-opacity": 0.5,
-    });
-    view.add(svg, "text", {
-      x: tx, y: ty + 5, "text-anchor": "middle", class: n === own ? "strong" : "", text: String(n),
-    });
+    view.line(cx, cy, x, y, { stroke: "currentColor", "stroke-opacity": 0.5 });
+    view.text(tx, ty + 5, String(n), { "text-anchor": "middle", class: n === own ? "strong" : "" });
   });
   const points = view.add(svg, "g", {});
   const turned = held.shown && held.shown[r] !== undefined
@@ -184,32 +171,23 @@ view.add(svg, "text", {
     : `${held.tries} random turn${held.tries > 1 ? "s" : ""}: how often each one met ${names[follow]}`,
 });
 [0, 0.5, 1].forEach((y) => {
-  view.add(svg, "line", {
-    x1: plot.left, x2: plot.left + plot.wide, y1: py(y), y2: py(y), stroke: "var(--at-rule)",
-  });
-  view.add(svg, "text", { x: plot.left - 8, y: py(y) + 4, "text-anchor": "end", text: `${100 * y} %` });
+  view.line(plot.left, py(y), plot.left + plot.wide, py(y), { stroke: "var(--at-rule)" });
+  view.text(plot.left - 8, py(y) + 4, `${100 * y} %`, { "text-anchor": "end" });
 });
-[0, 45, 90, 135, 180].forEach((angle) => view.add(svg, "text", {
-  x: px(angle), y: py(0) + 36, "text-anchor": "middle", text: `${angle}°`,
+[0, 45, 90, 135, 180].forEach((angle) => view.text(px(angle), py(0) + 36, `${angle}°`, {
+  "text-anchor": "middle",
 }));
-view.add(svg, "polyline", {
-  points: range(181).map((a) => `${px(a).toFixed(1)},${py(law(a)).toFixed(1)}`).join(" "),
-  fill: "none", stroke: "var(--at-other)", "stroke-width": 2,
-});
-view.add(svg, "text", {
-  x: px(180), y: py(1) - 8, "text-anchor": "end", text: `expected: ${formula}`,
-});
+view.curve(range(181).map((a) => [px(a), py(law(a))]), { stroke: "var(--at-other)", "stroke-width": 2 });
+view.text(px(180), py(1) - 8, `expected: ${formula}`, { "text-anchor": "end" });
 let beyond = 0; // no letter on another
 others.forEach((i) => {
   beyond = Math.max(beyond + 12, px(apart[i]));
-  view.add(svg, "text", {
-    x: beyond, y: py(0) + 18, "text-anchor": "middle", text: names[i],
-    class: shared[i].length ? "code strong" : "code",
+  view.text(beyond, py(0) + 18, names[i], {
+    "text-anchor": "middle", class: shared[i].length ? "code strong" : "code",
   });
   if (held.tries) {
-    view.add(svg, "circle", {
-      cx: px(apart[i]), cy: py(share(i)), r: 6, stroke: "currentColor",
-      fill: `hsl(${start[i].toFixed(0)}, 80%, 50%)`,
+    view.circle(px(apart[i]), py(share(i)), 6, {
+      stroke: "currentColor", fill: `hsl(${start[i].toFixed(0)}, 80%, 50%)`,
     });
   }
 });

@@ -53,15 +53,15 @@ const svg = view.svg(both ? 2 * across + gap + 4 : across + 4, top + cell * n + 
   + "a row for each query and a column for each key");
 const hatch = view.hatch(svg);
 
-const say = (x, y, text, attributes) => view.add(svg, "text", { x, y, text, ...attributes });
+const say = view.text;
 const middle = { "text-anchor": "middle" };
 function matrix(x0, title, look) {
   const place = (p) => x0 + left + cell * p;
   say(x0 + left, 14, title, { class: "strong" });
   shown.forEach((i, p) => {
     const x = place(p) + cell / 2, own = i === follow;
-    view.add(svg, "circle", {
-      cx: x, cy: strip + 6, r: 8, stroke: "currentColor", "stroke-width": own ? 3.5 : 1,
+    view.circle(x, strip + 6, 8, {
+      stroke: "currentColor", "stroke-width": own ? 3.5 : 1,
       fill: `hsl(${Math.round(angles[i])}, 80%, 50%)`,
     });
     say(x, strip + 31, names[i], { ...middle, class: own ? "code strong" : "code" });
@@ -73,10 +73,9 @@ function matrix(x0, title, look) {
   shown.forEach((i, p) => shown.forEach((j, c) => {
     const { fill = "var(--accent)", shade = 0, mark = "", missed = false } = look(i, j);
     const y = top + cell * p;
-    view.add(svg, "rect", {
-      x: place(c) + 1, y: y + 1, width: cell - 2, height: cell - 2, fill, "fill-opacity": shade,
-      stroke: missed ? "var(--at-wrong)" : "currentColor", "stroke-width": missed ? 2.5 : 1,
-      "stroke-opacity": missed ? 1 : i === follow ? 0.9 : 0.25,
+    view.rect(place(c) + 1, y + 1, cell - 2, cell - 2, {
+      fill, "fill-opacity": shade, stroke: missed ? "var(--at-wrong)" : "currentColor",
+      "stroke-width": missed ? 2.5 : 1, "stroke-opacity": missed ? 1 : i === follow ? 0.9 : 0.25,
     });
     if (mark) {
       const text = say(place(c) + cell / 2, y + cell / 2 + 5, mark, middle);
@@ -87,8 +86,8 @@ function matrix(x0, title, look) {
     range(n / size + 1).forEach((c) => {
       const x = place(size * c), y = top + cell * size * c;
       const ends = [[x, strip - 6, x, top + cell * n], [place(0), y, place(n), y]];
-      ends.forEach(([x1, y1, x2, y2]) => view.add(svg, "line", {
-        x1, y1, x2, y2, stroke: "currentColor", "stroke-width": 2,
+      ends.forEach(([x1, y1, x2, y2]) => view.line(x1, y1, x2, y2, {
+        stroke: "currentColor", "stroke-width": 2,
       }));
     });
   }

@@ -72,30 +72,27 @@ const left = 62, gap = 10, right0 = 22;
 const size = Math.max(24, Math.min(40, Math.floor((view.width() - left - gap - right0) / 8)));
 const tall = 27, thin = 22, top = 42;
 const drawn0 = top + tall * (blocks + 1) + thin * blocks + 6, chart = 78;
-const svg = view.svg(left + 8 * size + gap + right0, drawn0 + chart + 24,
+view.svg(left + 8 * size + gap + right0, drawn0 + chart + 24,
   `${blocks + 1} states and the insides of ${blocks} blocks, ${method}, step ${state.step}`);
 const where = (c) => left + size * c + (c > 3 ? gap : 0);
-["x₁", "x₂"].forEach((name, half) => view.add(svg, "text", {
-  x: where(4 * half) + 2 * size, y: 14, "text-anchor": "middle", class: "strong", text: name,
+["x₁", "x₂"].forEach((name, half) => view.text(where(4 * half) + 2 * size, 14, name, {
+  "text-anchor": "middle", class: "strong",
 }));
-range(8).forEach((c) => view.add(svg, "text", {
-  x: where(c) + size / 2, y: top - 8, "text-anchor": "middle", class: "code",
-  text: data.letters[c % 4],
+range(8).forEach((c) => view.text(where(c) + size / 2, top - 8, data.letters[c % 4], {
+  "text-anchor": "middle", class: "code",
 }));
 const wrongly = { style: "fill: var(--at-wrong)" };
 let y = top, wrongStates = 0;
 function row(name, halves, truth, look, high, sign) {
   const values = halves.flat(), wanted = truth.flat();
-  view.add(svg, "text", {
-    x: left - 6, y: y + high / 2 + 5, "text-anchor": "end", text: name,
-    opacity: look === "gone" ? 0.6 : 1,
+  view.text(left - 6, y + high / 2 + 5, name, {
+    "text-anchor": "end", opacity: look === "gone" ? 0.6 : 1,
   });
   let wrong = 0;
   values.forEach((value, c) => {
     const off = look !== "gone" && value !== wanted[c];
     wrong += off;
-    view.add(svg, "rect", {
-      x: where(c) + 1, y: y + 1, width: size - 2, height: high - 2,
+    view.rect(where(c) + 1, y + 1, size - 2, high - 2, {
       fill: "var(--accent)", "fill-opacity": look === "held" ? 0.3 : look === "rebuilt" ? 0.1 : 0,
       stroke: look === "rebuilt" ? "var(--second)" : "currentColor",
       "stroke-width": look === "rebuilt" ? 2 : 1, "stroke-opacity": look === "gone" ? 0.2 : 0.8,
@@ -103,14 +100,13 @@ function row(name, halves, truth, look, high, sign) {
     });
     if (look === "gone") return;
     const plain = String(Math.abs(value)), mark = value < 0 ? "−" : sign ? "+" : "";
-    view.add(svg, "text", {
-      x: where(c) + size / 2, y: y + high / 2 + 5, "text-anchor": "middle",
-      text: mark + plain, class: off ? "strong" : "",
+    view.text(where(c) + size / 2, y + high / 2 + 5, mark + plain, {
+      "text-anchor": "middle", class: off ? "strong" : "",
       "text-decoration": off ? "underline" : "none", ...(off ? wrongly : {}),
     });
   });
   if (look !== "gone" && wrong) {
-    view.add(svg, "text", { x: where(7) + size + 5, y: y + high / 2 + 5, text: "✗", class: "strong", ...wrongly });
+    view.text(where(7) + size + 5, y + high / 2 + 5, "✗", { class: "strong", ...wrongly });
   }
   y += high;
   return wrong;
@@ -125,27 +121,22 @@ range(blocks + 1).forEach((k) => {
 
 // numbers in memory at each step so far
 const base = drawn0 + chart, wide = (8 * size + gap) / (2 * blocks + 1);
-view.add(svg, "text", { x: left - 6, y: base - 52, "text-anchor": "end", text: "in" });
-view.add(svg, "text", { x: left - 6, y: base - 36, "text-anchor": "end", text: "memory" });
+view.text(left - 6, base - 52, "in", { "text-anchor": "end" });
+view.text(left - 6, base - 36, "memory", { "text-anchor": "end" });
 range(2 * blocks + 1).forEach((at) => {
   const middle = left + wide * (at + 0.5), name = at === 0 ? "0"
     : at <= blocks ? `${at}→` : `←${2 * blocks + 1 - at}`;
-  view.add(svg, "text", {
-    x: middle, y: base + 16, "text-anchor": "middle", text: name,
-    class: at === step ? "strong" : "", opacity: at <= step ? 1 : 0.6,
+  view.text(middle, base + 16, name, {
+    "text-anchor": "middle", class: at === step ? "strong" : "", opacity: at <= step ? 1 : 0.6,
   });
   if (at > step) return;
   const number = standing(at).count, tallness = (48 * number) / per.stored;
-  view.add(svg, "rect", {
-    x: middle - wide * 0.32, y: base - tallness, width: wide * 0.64, height: tallness,
+  view.rect(middle - wide * 0.32, base - tallness, wide * 0.64, tallness, {
     fill: "var(--accent)", "fill-opacity": at === step ? 0.8 : 0.35,
   });
-  view.add(svg, "text", {
-    x: middle, y: base - tallness - 4, "text-anchor": "middle", text: String(number),
-  });
+  view.text(middle, base - tallness - 4, String(number), { "text-anchor": "middle" });
 });
-view.add(svg, "line", {
-  x1: left, x2: left + 8 * size + gap, y1: base, y2: base,
+view.line(left, base, left + 8 * size + gap, base, {
   stroke: "currentColor", "stroke-opacity": 0.5,
 });
 

@@ -16,27 +16,25 @@ const x = (gigabytes) => left + (wide * Math.min(gigabytes, most)) / most;
 const svg = view.svg(left + wide + right, top + step * bars.length + 26,
   `${bars.length} bars: gigabytes for ${layers} layers of width ${width}, ${length} characters`);
 [0, 12, 24, 36, 48].forEach((mark) => {
-  view.add(svg, "line", {
-    x1: x(mark), x2: x(mark), y1: top - 8, y2: top + step * bars.length - 4,
+  view.line(x(mark), top - 8, x(mark), top + step * bars.length - 4, {
     stroke: "currentColor", "stroke-opacity": mark === data.room ? 1 : 0.2,
     "stroke-width": mark === data.room ? 2 : 1,
   });
-  view.add(svg, "text", {
-    x: x(mark), y: top + step * bars.length + 14, "text-anchor": "middle",
-    text: mark === most ? `${mark} GB` : String(mark), class: mark === data.room ? "strong" : "",
+  view.text(x(mark), top + step * bars.length + 14, mark === most ? `${mark} GB` : String(mark), {
+    "text-anchor": "middle", class: mark === data.room ? "strong" : "",
   });
 });
-view.add(svg, "text", { x: x(data.room), y: 12, "text-anchor": "middle", text: "the GPU" });
+view.text(x(data.room), 12, "the GPU", { "text-anchor": "middle" });
 bars.forEach((bar, i) => {
   const y = top + step * i;
-  view.add(svg, "text", { x: left - 8, y: y + 19, "text-anchor": "end", text: bar.name });
+  view.text(left - 8, y + 19, bar.name, { "text-anchor": "end" });
   let sum = 0;
   bar.parts.forEach((part, j) => {
     const from = x(sum), to = x(sum + part);
     sum += part;
-    view.add(svg, "rect", {
-      x: from, y, width: Math.max(0, to - from), height: high, stroke: "currentColor",
-      "stroke-opacity": 0.6, fill: ["currentColor", "var(--second)", "var(--accent)"][j],
+    view.rect(from, y, Math.max(0, to - from), high, {
+      stroke: "currentColor", "stroke-opacity": 0.6,
+      fill: ["currentColor", "var(--second)", "var(--accent)"][j],
       "fill-opacity": [0.25, 0.6, 0.75][j],
     });
   });

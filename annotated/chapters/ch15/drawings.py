@@ -21,7 +21,7 @@ from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.packed import pack_bert, unpack_bert
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
-from annotated.page.records import Rows, borrowed_rows, dots, grouped
+from annotated.page.records import borrowed_rows, dots, grouped, mean_of, span
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS
 from annotated.recipes.pretraining import Tokens
@@ -90,9 +90,7 @@ def hidden_row(
             drawing.text(middle, top + 63, tokens[i] if answers else "?", code=True)
     where = asked.nonzero().flatten().tolist()
     named = ", ".join(tokens[i] for i in where) if answers else f"{len(where)} tokens"
-    return drawing.figure(
-        alt=f"Read: {' '.join(read)}. Asked for: {named}.",
-    )
+    return drawing.figure(alt=f"Read: {' '.join(read)}. Asked for: {named}.")
 
 
 def check_hide(hide: Callable) -> None:
@@ -351,21 +349,16 @@ def steepest(run: Mapping[str, Any], every: int) -> float:
     return max(before - after for before, after in pairs)
 
 
-def ends(numbers: Sequence[float], style: str = "") -> str:
-    """Return the least and the greatest of ``numbers``."""
-    return f"{min(numbers):{style}} to {max(numbers):{style}}"
-
-
 def neighbours_said(record: Mapping[str, Any]) -> str:
     """Say what a model learns without its neighbours, and with them alone."""
     runs, every = grouped(record["rows"], "kind"), record["every"]
     left = {
-        kind: ends([below(run, every, record["line"]) for run in some])
+        kind: span([below(run, every, record["line"]) for run in some])
         for (kind,), some in runs.items()
     }
     late = 400
     end = {
-        kind: ends([run["losses"][late // every - 1] for run in some], ".1f")
+        kind: span([run["losses"][late // every - 1] for run in some], ".1f")
         for (kind,), some in runs.items()
     }
     alone = [below(run, every, record["line"]) for run in runs["alone",]]
@@ -425,8 +418,8 @@ def delays_said(record: Mapping[str, Any], neighbours: Mapping[str, Any]) -> str
         f"{min(falls):.2f} or more somewhere on their way. So **less than 0.3 nats in "
         "100 steps, near the line, is a plateau.**\n\n"
         "What keeps a model there? **The learning rate.** The base run is a nat below "
-        f"the line after {ends(left['as it is'])} steps, and with a third of the rate "
-        f"after {ends(left['a third of the rate'])}. With *three times* the rate it "
+        f"the line after {span(left['as it is'])} steps, and with a third of the rate "
+        f"after {span(left['a third of the rate'])}. With *three times* the rate it "
         "never gets there, with a warm-up or without: post-norm doesn't tolerate it "
         "(page 6b measures that). **The batch size.** With a quarter of the "
         f"texts, only one of three seeds gets there, after {one} steps. With a quarter "
@@ -492,7 +485,7 @@ def pairs_said(record: Mapping[str, Any]) -> str:
     return (
         "We tried it on the sentences of Python's docstrings. If you say “it follows” "
         "whenever two sentences share rare words, you're right on "
-        f"{mean(words):.0f} % of the pairs. Our miniature got {ends(model, '.0f')} %, "
+        f"{mean(words):.0f} % of the pairs. Our miniature got {span(model, '.0f')} %, "
         "and BERT 97 to 98 %, says its paper."
     )
 
@@ -628,11 +621,6 @@ LOOKS = {
 }
 
 
-def _means(rows: Rows, key: str) -> dict[tuple, float]:
-    groups = grouped(rows, "kind", "size")
-    return {one: mean(run[key] for run in runs) for one, runs in groups.items()}
-
-
 def few_labels_figure(
     labels: Mapping[str, Any], films: Mapping[str, Any], borrowed: Mapping[str, Any]
 ) -> Html:
@@ -648,7 +636,7 @@ def few_labels_figure(
         (axes[0], labels["rows"], "tuned", "Our BERT, functions: macro F1, %"),
         (axes[1], films_rows, "accuracy", "MiniLM, film sentences: right, %"),
     ):
-        means = _means(rows, key)
+        means = mean_of(rows, key, "kind", "size")
         sizes = sorted({row["size"] for row in rows})
         for kind, look in LOOKS.items():
             if (kind, sizes[0]) not in means:
@@ -673,7 +661,7 @@ def few_labels_figure(
 
 def few_labels_said(record: Mapping[str, Any]) -> str:
     """Say from how few labels pretraining pays, and how much of it order was for."""
-    means = _means(record["rows"], "tuned")
+    means = mean_of(record["rows"], "tuned", "kind", "size")
     sizes = sorted({row["size"] for row in record["rows"]})
     few, half, thousand, two, many = sizes
     ahead = {n: means["pretrained", n] - means["scratch", n] for n in sizes}

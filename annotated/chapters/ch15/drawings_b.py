@@ -432,9 +432,7 @@ IN_LAYERS = {
 
 
 def without_head(
-    model: Bert,
-    without: Callable[[Bert, int, Iterable[int]], Bert],
-    every: int = 3,
+    model: Bert, without: Callable[[Bert, int, Iterable[int]], Bert], every: int = 3
 ) -> dict[str, float]:
     """Return the shares of hidden atoms guessed without the named head, by layers.
 

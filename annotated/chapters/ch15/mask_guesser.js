@@ -164,8 +164,8 @@ const height = (rows) => (phone ? 2 : 1) * (30 + high * rows + under) + (phone ?
 const full = state.text.length < data.letters ? ""
   : ` The field is full: it takes ${data.letters} characters.`;
 function blank(says) {
-  const svg = view.svg(across, height(least), "nothing to guess");
-  view.add(svg, "text", { x: 0, y: 20, text: "–" });
+  view.svg(across, height(least), "nothing to guess");
+  view.text(0, 20, "–");
   return { values: { tokens: tokens.map(({ token }) => token) }, says: says + full, room: data.room };
 }
 const most = data.model.config.max_len;
@@ -188,9 +188,9 @@ const known = data.known.find(({ text }) => text.trim() === typed.trim());
 
 const rowed = [top, after || top].map((texts) => placed(tokens, texts));
 const count = Math.max(least, ...rowed.map((one) => one.rows));
-const svg = view.svg(across, height(count), `${tokens.length} tokens, ${hidden.length} of them hidden, and the `
+view.svg(across, height(count), `${tokens.length} tokens, ${hidden.length} of them hidden, and the `
   + `best ${data.best} guesses for each`);
-const write = (x, y, text, options = {}) => view.add(svg, "text", { x, y, text, ...options });
+const write = view.text;
 const coded = (x, y, text, options = {}) => write(x, y, text, {
   class: "code", style: "font-size: 14px; white-space: pre", textLength: letter * [...text].length,
   lengthAdjust: "spacingAndGlyphs", ...options,
@@ -200,15 +200,14 @@ function code({ found }, left, y) {
   for (const { kind, token, text, x, row, width, number } of found) {
     const up = y + high * row, box = kind === "hidden";
     if (box) {
-      view.add(svg, "rect", {
-        x: left + x + 1, y: up, width: width - 2, height: 22, rx: 3, fill: "var(--at-this)",
-        "fill-opacity": 0.16, stroke: "var(--at-this)", "stroke-width": 1.5,
+      view.rect(left + x + 1, up, width - 2, 22, {
+        rx: 3, fill: "var(--at-this)", "fill-opacity": 0.16, stroke: "var(--at-this)",
+        "stroke-width": 1.5,
       });
       if (two) write(left + x + 5, up + 15, number, { style: "font-size: 12px", "fill-opacity": 0.75 });
     } else if (unknown.has(token)) {
-      view.add(svg, "rect", {
-        x: left + x - 1, y: up + 1, width: width + 2, height: 20, rx: 3, fill: "none",
-        stroke: "currentColor", "stroke-dasharray": "3 3",
+      view.rect(left + x - 1, up + 1, width + 2, 20, {
+        rx: 3, fill: "none", stroke: "currentColor", "stroke-dasharray": "3 3",
       });
     }
     coded(left + x + (box ? (two ? 17 : 12) : 0), up + 16, text);
@@ -219,13 +218,11 @@ const column = two ? (wide - 12) / 2 : Math.min(wide, 240);
 function bars(i, list, row, left, y) {
   list.forEach(([token, p], k) => {
     const up = y + bar * k;
-    view.add(svg, "rect", {
-      x: left + 0.5, y: up + 0.5, width: column - 1, height: bar - 4, rx: 3, fill: "none",
-      stroke: "currentColor", "stroke-opacity": 0.2,
+    view.rect(left + 0.5, up + 0.5, column - 1, bar - 4, {
+      rx: 3, fill: "none", stroke: "currentColor", "stroke-opacity": 0.2,
     });
-    view.add(svg, "rect", {
-      x: left + 0.5, y: up + 0.5, width: (column - 1) * p, height: bar - 4, rx: 3,
-      fill: "var(--at-this)", "fill-opacity": 0.3,
+    view.rect(left + 0.5, up + 0.5, (column - 1) * p, bar - 4, {
+      rx: 3, fill: "var(--at-this)", "fill-opacity": 0.3,
     });
     coded(left + 5, up + 14, clip(token, Math.floor((column - 52) / letter)));
     write(left + column - 5, up + 14, short(p), { "text-anchor": "end" });
@@ -255,9 +252,9 @@ panel("One after the other", right, below, after && rowed[1], (i, left, y) => {
     return;
   }
   const text = clip(top[i], Math.floor((column - 10) / letter));
-  view.add(svg, "rect", {
-    x: left + 1, y: y + 19, width: letter * [...text].length + 10, height: 21, rx: 3,
-    fill: "var(--at-this)", "fill-opacity": 0.16, stroke: "var(--at-this)", "stroke-width": 1.5,
+  view.rect(left + 1, y + 19, letter * [...text].length + 10, 21, {
+    rx: 3, fill: "var(--at-this)", "fill-opacity": 0.16, stroke: "var(--at-this)",
+    "stroke-width": 1.5,
   });
   coded(left + 6, y + 34, text);
 });

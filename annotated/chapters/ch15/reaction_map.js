@@ -56,18 +56,18 @@ function plan(one, top, apart) {
 const highest = Math.max(...Object.values(data.items).map((one) => plan(one, 40, between).below.end));
 const spare = highest - plan(item, 40, between).below.end, wider = Math.min(spare, broad ? 60 : 90);
 const { above, below } = plan(item, 40 + (spare - wider) / 2, between + wider);
-const svg = view.svg(room, highest + 34,
+view.svg(room, highest + 34,
   `${state.reaction}: links of layer ${state.layer}, head ${state.head}, ${count} of ${atoms} right`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
-const line = ([x1, y1], [x2, y2], more) => view.add(svg, "line", { x1, y1, x2, y2, "stroke-linecap": "round", ...more });
-const disc = ([cx, cy], r, more) => view.add(svg, "circle", { cx, cy, r, ...more });
+const { text } = view;
+const line = (from, to, more) => view.line(...from, ...to, { "stroke-linecap": "round", ...more });
+const disc = (middle, r, more) => view.circle(...middle, r, more);
 text(2, 16, "before", { class: "strong" });
 text(2, highest + 28, "after", { class: "strong" });
 [...above.signs, ...below.signs].forEach(([x, y]) => text(x, y, "+", { "text-anchor": "middle", style: "font-size: 17px" }));
 
 // ---- what the head looks at
 
-const slider = svg.closest(".annotated-explorer").querySelector("[data-name=atom]");
+const slider = view.input("atom");
 slider.max = atoms; // a smaller product has fewer atoms
 const chosen = state.atom === "all" ? -1 : Math.min(Number(state.atom), atoms) - 1;
 if (chosen >= 0) slider.parentElement.querySelector("output").textContent = chosen + 1;
@@ -107,10 +107,7 @@ if (chosen >= 0) disc(below.places[chosen], 13, { fill: "none", stroke: "current
 });
 below.places.forEach((place, i) => { // a finger finds what is near
   const target = disc(place, 12, { fill: "transparent", style: "cursor: pointer" });
-  target.addEventListener("click", () => {
-    slider.value = i + 1;
-    slider.dispatchEvent(new Event("input"));
-  });
+  target.addEventListener("click", () => view.move("atom", i + 1));
 });
 
 // ---- what is said

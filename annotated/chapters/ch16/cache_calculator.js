@@ -29,8 +29,8 @@ const place = (bytes) => Math.min(Math.max(Math.log10(bytes), least), most);
 const x = (bytes) => left + ((wide - left - right) * (place(bytes) - least)) / (most - least);
 const foot = top + step * rows;
 const line = (from, to, y1, y2, style) =>
-  view.add(svg, "line", { x1: from, x2: to, y1, y2, stroke: "currentColor", ...style });
-const text = (at, y, words, style = {}) => view.add(svg, "text", { x: at, y, text: words, ...style });
+  view.line(from, y1, to, y2, { stroke: "currentColor", ...style });
+const { text } = view;
 [6, 9, 12].forEach((power) => {
   line(x(10 ** power), x(10 ** power), top, foot, { "stroke-opacity": 0.2 });
   text(x(10 ** power), foot + 16, readable(10 ** power).replace(".0", ""), { "text-anchor": "middle" });
@@ -43,8 +43,8 @@ line(left, wide - right, foot, foot, { "stroke-opacity": 0.5 });
 function row(i, name, sizes, lit) {
   const y = top + step * (i + 0.5), bytes = total(sizes), at = x(bytes);
   const color = lit ? "var(--at-this)" : "var(--at-other)";
-  if (lit) view.add(svg, "rect", {
-    x: 0, y: y - step / 2 + 1, width: wide, height: step - 2, rx: 5, fill: "var(--at-this)", "fill-opacity": 0.12,
+  if (lit) view.rect(0, y - step / 2 + 1, wide, step - 2, {
+    rx: 5, fill: "var(--at-this)", "fill-opacity": 0.12,
   });
   text(left - 10, y + 5, name, { "text-anchor": "end", class: lit ? "strong" : "" });
   line(left, at, y, y, { stroke: color, "stroke-width": 2, "stroke-opacity": 0.6 });

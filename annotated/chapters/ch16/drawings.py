@@ -196,11 +196,7 @@ def check_tokenizer(tokenizer: ByteTokenizer) -> None:
 
 def perplexities_table(nats: float, text: str, tokens: int) -> Html:
     """Show what people make of the ``nats`` that all ``tokens`` of a ``text`` cost."""
-    units = {
-        "tokens": tokens,
-        "words": len(text.split()),
-        "bytes": len(text.encode()),
-    }
+    units = {"tokens": tokens, "words": len(text.split()), "bytes": len(text.encode())}
     rows = [
         (f"by {unit}", f"{n:,}", _short(exp(nats / n)), f"{nats / n / log(2):.3f}")
         for unit, n in units.items()

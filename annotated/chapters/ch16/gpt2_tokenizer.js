@@ -53,7 +53,7 @@ function written(id) {
   }
 }
 const wide = Math.min(view.width(), 688), rows = wide < 500 ? 6 : 4, high = 46;
-const svg = view.svg(wide, rows * high + 4, "the text in tokens, each with its id");
+view.svg(wide, rows * high + 4, "the text in tokens, each with its id");
 let x = 0, row = 0, shown = 0;
 for (const id of ids) {
   const word = written(id), letters = [...word];
@@ -62,25 +62,21 @@ for (const id of ids) {
   if (x + width > wide) [x, row] = [0, row + 1];
   if (row >= rows || (row === rows - 1 && x + width > wide - 70 && shown < ids.length - 1)) break;
   const special = id === data.end, bytes = word.startsWith("·") && word.length > 1;
-  view.add(svg, "rect", {
-    x: x + 0.5, y: row * high + 1, width: Math.min(width, wide - 1), height: 24, rx: 4, stroke: "currentColor",
-    fill: special ? "var(--accent)" : "var(--at-other)", "fill-opacity": special ? 1 : shown % 2 ? 0.26 : 0.1,
-    "stroke-opacity": 0.5, "stroke-dasharray": bytes ? "3 3" : "none",
+  view.rect(x + 0.5, row * high + 1, Math.min(width, wide - 1), 24, {
+    rx: 4, stroke: "currentColor", fill: special ? "var(--accent)" : "var(--at-other)",
+    "fill-opacity": special ? 1 : shown % 2 ? 0.26 : 0.1, "stroke-opacity": 0.5,
+    "stroke-dasharray": bytes ? "3 3" : "none",
   });
-  view.add(svg, "text", {
-    x: x + width / 2, y: row * high + 18, text: word, "text-anchor": "middle", class: "code",
-    style: special ? "fill: var(--on-accent)" : "",
+  view.text(x + width / 2, row * high + 18, word, {
+    "text-anchor": "middle", class: "code", style: special ? "fill: var(--on-accent)" : "",
   });
-  view.add(svg, "text", {
-    x: x + width / 2, y: row * high + 39, text: String(id), "text-anchor": "middle", class: "muted",
-    style: "font-size: 12px",
+  view.text(x + width / 2, row * high + 39, String(id), {
+    "text-anchor": "middle", class: "muted", style: "font-size: 12px",
   });
   [x, shown] = [x + width + 3, shown + 1];
 }
 if (shown < ids.length) {
-  view.add(svg, "text", {
-    x: wide, y: (rows - 1) * high + 18, text: `… ${ids.length - shown} more`, "text-anchor": "end",
-  });
+  view.text(wide, (rows - 1) * high + 18, `… ${ids.length - shown} more`, { "text-anchor": "end" });
 }
 const one = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 const per = ids.length ? ` ${(size / ids.length).toFixed(1)} bytes per token.` : "";

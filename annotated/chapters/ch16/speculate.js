@@ -10,18 +10,10 @@ const formula = sum(range(Number(state.guesses) + 1).map((i) => data.kept[state.
 
 // ---- the controls: the slider ends with the run, and a button moves it
 
-const press = view.once("button", () => view.control(document.createElement("button")));
-const slider = press.closest(".annotated-explorer").querySelector("[data-name=reading]");
-slider.max = run.length - 1;
-slider.parentElement.querySelector("output").textContent = number;
-slider.setAttribute("aria-valuetext", number);
 const over = number === run.length;
-Object.assign(press, { type: "button", className: "annotated-load", textContent: over ? "back to the first" : "next reading" });
-press.style.minWidth = "10.5rem";
-press.onclick = () => {
-  slider.value = over ? 0 : number; // the slider counts from 0
-  slider.dispatchEvent(new Event("input"));
-};
+view.ends("reading", run.length - 1, number);
+// the slider counts from 0
+view.step("reading", over ? 0 : number, over ? "back to the first" : "next reading");
 
 // ---- the text so far: as many lines as the longest text needs
 
@@ -46,10 +38,9 @@ const high = view.once(`high ${wide}`, () => Math.max(...Object.values(data.runs
   .flatMap((runs) => Object.values(runs)).map((one) => pieces(one).pop().y)));
 
 const row = 30, below = 26, top = below + row * (most + 1) + 30;
-const svg = view.svg(wide, top + high + line + 4, `reading ${number} with the draft “${state.draft}”: `
+view.svg(wide, top + high + line + 4, `reading ${number} with the draft “${state.draft}”: `
   + `${now.kept} of ${now.guesses.length} guesses kept`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
-const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
+const { rect, text } = view;
 text(0, top - 10, "the text so far", { class: "strong" });
 for (const { token, kind, reading, x, y, width } of pieces(run.slice(0, number))) {
   const fresh = reading === number - 1;

@@ -19,12 +19,10 @@ const made = (tag, attributes, ...children) => {
 };
 const frame = view.once("frame", () => {
   const box = view.svg(1, 1, "").parentElement, explorer = box.closest(".annotated-explorer");
-  const input = (name) => explorer.querySelector(`[data-name=${name}]`);
+  const { input } = view;
   const set = (name, value) => {
-    const control = input(name), index = JSON.parse(control.dataset.values).indexOf(value);
-    if (index < 0) return;
-    control.value = index;
-    control.dispatchEvent(new Event("input"));
+    const index = JSON.parse(input(name).dataset.values).indexOf(value);
+    if (index >= 0) view.move(name, index);
   };
   const move = (by) => set("step", Number(JSON.parse(input("step").dataset.values)[input("step").value]) + by);
   const buttons = [["← previous", -1], ["next →", 1]].map(([text, by]) => {

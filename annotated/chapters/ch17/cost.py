@@ -14,6 +14,7 @@ from annotated.memory import kept_bytes
 from annotated.page.frames import Html
 from annotated.page.notebook import show
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
+from annotated.page.records import span
 from annotated.sparse import block_layout, block_sparse_attention, local_pattern
 
 if TYPE_CHECKING:
@@ -132,12 +133,6 @@ def cost_figure(record: Record) -> Html:
         "time as a multiple of the fused kernel's, by the share of causal pairs that a "
         "window leaves.",
     )
-
-
-def span(values: Sequence[float], style: str = ".2f") -> str:
-    """Write the least and the most of some values, once if they look the same."""
-    low, high = (f"{value:{style}}" for value in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
 
 
 def cost_said(record: Record) -> str:

@@ -161,9 +161,7 @@ def check_attention(length: int = 45, block: int = 8) -> None:
 
 
 def dense(
-    layer: MultiHeadAttention,
-    x: Float[Tensor, "b t d"],
-    mask: Bool[Tensor, "..."],
+    layer: MultiHeadAttention, x: Float[Tensor, "b t d"], mask: Bool[Tensor, "..."]
 ) -> Float[Tensor, "b t d"]:
     """Return what a ``layer`` gives for ``x`` if all scores are written out."""
     q, k, v = layer.project(x, x, x)

@@ -54,15 +54,9 @@ const full = causal ? (long * (long + 1)) / 2 : long * long;
 
 // ---- the button that adds a layer
 
-const press = view.once("button", () => view.control(document.createElement("button")));
-const slider = press.closest(".annotated-explorer").querySelector("[data-name=layers]");
 const over = layers === t - 1;
-Object.assign(press, { type: "button", className: "annotated-load", textContent: over ? "back to one" : "one more layer" });
-press.style.minWidth = "9.5rem";
-press.onclick = () => {
-  slider.value = over ? 0 : layers; // the slider counts from 0
-  slider.dispatchEvent(new Event("input"));
-};
+// the slider counts from 0
+view.step("layers", over ? 0 : layers, over ? "back to one" : "one more layer", "9.5rem");
 
 // ---- the two matrices
 
@@ -71,7 +65,7 @@ const cell = Math.floor((10 * (wide - gap)) / (2 * t)) / 10, side = cell * t, ri
 const top = 24, lines = top + side + 30, row = phone ? 44 : 27, table = 5, below = phone ? 17 : 0;
 const strip = lines + row * table, svg = view.svg(wide, strip + below + 54,
   `A mask of ${pairs} pairs; ${heard} of ${whole} pairs heard after ${layers} layers`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
+const { text } = view;
 function fill(left, chosen, color, opacity) {
   const size = (0.92 * cell).toFixed(2), d = [];
   for (const i of all) {
@@ -119,7 +113,7 @@ if (data.means.length) {
   const place = (x) => 8 + ((wide - 16) * (x - low)) / (high - low || 1);
   view.add(svg, "path", { d: `M0 ${strip + below + 20}H${wide}`, stroke: "var(--at-rule)" });
   for (const x of data.means) view.add(svg, "circle", { cx: place(x), cy: strip + below + 20, r: 3.5, fill: "var(--at-other)", "fill-opacity": 0.55 });
-  if (seen) view.add(svg, "circle", { cx: place(mean), cy: strip + below + 20, r: 7, fill: "var(--at-this)" });
+  if (seen) view.circle(place(mean), strip + below + 20, 7, { fill: "var(--at-this)" });
   text(0, strip + below + 46, low.toFixed(2));
   text(wide, strip + below + 46, high.toFixed(2), { "text-anchor": "end" });
 }

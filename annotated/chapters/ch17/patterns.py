@@ -26,12 +26,7 @@ from annotated.attention import MultiHeadAttention
 from annotated.checkpoints import Record
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.recipes.common import one_cycle
-from annotated.recipes.text import (
-    TEXT_RECIPES,
-    Corpus,
-    bits_per_character,
-    train_text,
-)
+from annotated.recipes.text import TEXT_RECIPES, Corpus, bits_per_character, train_text
 from annotated.sparse import (
     Pattern,
     dilated_pattern,

@@ -9,10 +9,10 @@ const across = Math.min(wide, 350), below = 386; // of the drawing; the bars sta
 const svg = view.svg(wide, phone ? below + 170 : below, [["written out", data.out], [`in tiles of ${state.size}`, tile]]
   .map(([name, { MB, trips }]) => `${name}: ${trips.map(({ what, into }) => `${what} ${into ? "into fast memory" : "back"}`).join(", ")}, together ${MB} MB`)
   .join("; "));
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
+const { text } = view;
 const middle = { "text-anchor": "middle" }, strong = { class: "strong" }, note = { ...middle, style: "font-size: 12.2px" };
-const rect = (x, y, width, height, color, shade, more = {}) => view.add(svg, "rect", {
-  x, y, width, height, fill: `var(--at-${color})`, "fill-opacity": shade, ...more,
+const rect = (x, y, width, height, color, shade, more = {}) => view.rect(x, y, width, height, {
+  fill: `var(--at-${color})`, "fill-opacity": shade, ...more,
 });
 
 // ---- the two memories, and the trips between them
@@ -28,7 +28,7 @@ function memories(top, title, height, places, trips) {
     const y = top + places[i], thick = 1.2 + (3 * bytes) / data.matrix;
     const head = Math.max(4.5, Math.min(0.75 * thick, thick / 2 + 4.5));
     const [from, to, way] = into ? [76, across - 76, 1] : [across - 76, 76, -1], end = to - (way * head * 7) / 4.5;
-    view.add(svg, "line", { x1: from, y1: y, x2: end, y2: y, stroke: "currentColor", "stroke-width": thick });
+    view.line(from, y, end, y, { stroke: "currentColor", "stroke-width": thick });
     view.add(svg, "polygon", { points: `${to},${y} ${end},${y - head} ${end},${y + head}`, fill: "currentColor" });
     text(across / 2, y - Math.max(6, head + 1), what, note);
   });

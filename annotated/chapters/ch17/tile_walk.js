@@ -35,17 +35,9 @@ const ended = number === walked.length || walked[number][0] !== top; // this blo
 
 // ---- the controls: the slider ends with the walk, and a button moves it
 
-const press = view.once("button", () => view.control(document.createElement("button")));
-const slider = press.closest(".annotated-explorer").querySelector("[data-name=tile]");
-slider.max = walked.length - 1;
-slider.parentElement.querySelector("output").textContent = number;
-slider.setAttribute("aria-valuetext", number);
-Object.assign(press, { type: "button", className: "annotated-load", textContent: over ? "back to the first" : "next tile" });
-press.style.minWidth = "10.5rem";
-press.onclick = () => {
-  slider.value = over ? 0 : number; // the slider counts from 0
-  slider.dispatchEvent(new Event("input"));
-};
+view.ends("tile", walked.length - 1, number);
+// the slider counts from 0
+view.step("tile", over ? 0 : number, over ? "back to the first" : "next tile");
 
 // ---- the matrix: scores are there while their tile is
 
@@ -54,8 +46,8 @@ const cell = phone ? Math.min(34, Math.floor((wide - from - 2) / count)) : 34;
 const below = head + cell * count, high = below + (phone ? 40 + 58 + 28 * count : 44);
 const svg = view.svg(wide, high, `tile ${number} of ${walked.length}: queries ${lit[0] + 1} to ${lit.at(-1) + 1}, `
   + `keys ${left * size + 1} to ${(left + 1) * size}`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, "text-anchor": "middle", ...more });
-const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
+const { rect } = view;
+const text = (x, y, words, more) => view.text(x, y, words, { "text-anchor": "middle", ...more });
 const hatch = view.hatch(svg);
 
 text(from + (cell * count) / 2, 14, "key", { class: "strong" });

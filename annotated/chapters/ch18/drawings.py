@@ -26,7 +26,7 @@ from annotated.page.frames import Html
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import OTHER, THIS, plot_lines
-from annotated.page.records import dots, grouped
+from annotated.page.records import dots, grouped, span
 from annotated.page.svg import COLOURS
 from annotated.training import fit
 
@@ -460,12 +460,6 @@ def _as_shown(record: Record, digits: int) -> dict[tuple, list[float]]:
     }
 
 
-def _spread(numbers: Sequence[float], style: str) -> str:
-    """Return the least and the greatest of ``numbers``, once if they look alike."""
-    ends = dict.fromkeys(f"{end:{style}}" for end in (min(numbers), max(numbers)))
-    return " to ".join(ends)
-
-
 def clipping_said(record: Record) -> str:
     """Say what the order costs by optimiser; ``record`` as in the table."""
     groups = grouped(record["rows"], "rule", "unscaled first")
@@ -486,7 +480,7 @@ def clipping_said(record: Record) -> str:
         f"In a recorded run of {steps} steps, clipping first keeps SGD at {share:.1f} "
         "bits per character or more, about where it began. Most people use Adam, which "
         "divides a gradient by its own size, so that a constant factor cancels. There, "
-        f"the wrong order costs {_spread(gaps, '.3f')} bits, which is little enough to "
+        f"the wrong order costs {span(gaps, '.3f')} bits, which is little enough to "
         "pass for bad luck. The reason is Adam's ε, which nobody scaled: once ε is "
         "divided by 65,536, too, nothing is lost."
     )
@@ -508,8 +502,8 @@ def halves_said(record: Record) -> str:
     ]
     return (
         "With bfloat16 alone, a model ends "
-        f"{_spread(behind('bfloat16', 3e-3), '.2f')} bits per character behind float32 "
-        f"at a rate of {3e-3:g}, and {_spread(behind('bfloat16', 3e-4), '.2f')} at "
+        f"{span(behind('bfloat16', 3e-3), '.2f')} bits per character behind float32 "
+        f"at a rate of {3e-3:g}, and {span(behind('bfloat16', 3e-4), '.2f')} at "
         f"{3e-4:g}, where more steps are rounded away. Autocast, master weights and "
         f"random rounding stay within {max(others):.2f} bits of float32."
     )

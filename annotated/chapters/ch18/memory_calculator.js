@@ -69,7 +69,7 @@ function readable(bytes) {
 
 // ---- the drawing
 
-const text = (x, y, words, style = {}) => view.add(svg, "text", { x, y, text: words, ...style });
+const { text } = view;
 const halo = "paint-order: stroke; stroke: var(--at-paper); stroke-width: 4px; stroke-linejoin: round";
 const LOOKS = [
   ["parameters", "parameters", "var(--at-this)", 1],
@@ -110,7 +110,7 @@ LOOKS.forEach(([part, , fill, opacity]) => {
   });
 });
 const line = (x1, x2, y1, y2, style) =>
-  view.add(svg, "line", { x1, x2, y1, y2, stroke: "currentColor", ...style });
+  view.line(x1, y1, x2, y2, { stroke: "currentColor", ...style });
 line(left, wide - right, foot, foot, { "stroke-opacity": 0.5 });
 ["forward", "backward", "update"].forEach((name, i) => {
   const middle = (ends[i] + ends[i + 1]) / 2;
@@ -126,8 +126,8 @@ let free = -Infinity;
   text(left - 6, at + 5, `${card} GB`, { "text-anchor": "end" });
 });
 const place = points.find((point) => point.where === peak.where);
-view.add(svg, "circle", {
-  cx: place.x, cy: y(total), r: 5, fill: "var(--at-paper)", stroke: "currentColor", "stroke-width": 2,
+view.circle(place.x, y(total), 5, {
+  fill: "var(--at-paper)", stroke: "currentColor", "stroke-width": 2,
 });
 memory.state = { ...state };
 memory.drawn = {
@@ -157,9 +157,8 @@ const start = foot + 52, column = phone ? wide : Math.round(wide / 2) - 12;
 text(0, start, "where it's fullest", { class: "strong" });
 [...LOOKS].reverse().forEach(([part, name, fill, opacity], i) => {
   const at = start + 22 * (i + 1);
-  view.add(svg, "rect", {
-    x: 1, y: at - 12, width: 14, height: 14, fill, "fill-opacity": opacity,
-    stroke: "currentColor", "stroke-opacity": 0.5,
+  view.rect(1, at - 12, 14, 14, {
+    fill, "fill-opacity": opacity, stroke: "currentColor", "stroke-opacity": 0.5,
   });
   text(24, at, name);
   text(column, at, peak[part] ? readable(peak[part]) : "none", { "text-anchor": "end" });

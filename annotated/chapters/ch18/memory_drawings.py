@@ -13,11 +13,7 @@ import torch
 
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.gpt2 import SIZES, count_parameters
-from annotated.memory import (
-    kept_activations,
-    kept_bytes,
-    memory_timeline,
-)
+from annotated.memory import kept_activations, kept_bytes, memory_timeline
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import THIS

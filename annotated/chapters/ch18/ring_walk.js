@@ -22,18 +22,9 @@ const complete = inside.flat().filter((count) => count === n).length;
 
 // ---- the controls: the slider ends with the walk, and a button moves it
 
-const press = view.once("button", () => view.control(document.createElement("button")));
-const slider = press.closest(".annotated-explorer").querySelector("[data-name=step]");
-slider.max = last;
-slider.parentElement.querySelector("output").textContent = step;
-slider.setAttribute("aria-valuetext", step);
 const over = step === last;
-Object.assign(press, { type: "button", className: "annotated-load", textContent: over ? "back to the start" : "next step" });
-press.style.minWidth = "10.5rem";
-press.onclick = () => {
-  slider.value = over ? 0 : step + 1;
-  slider.dispatchEvent(new Event("input"));
-};
+view.ends("step", last, step);
+view.step("step", over ? 0 : step + 1, over ? "back to the start" : "next step");
 
 // ---- a row for each process, and what came into it from the row above
 
@@ -44,7 +35,7 @@ const high = 34, gap = 30, row = high + gap, most = 5;
 const left = (which) => (phone && 2 * which >= n ? { x: from + cell * which + 4, "text-anchor": "end" } : {});
 const adding = step > 0 && step < n;
 const svg = view.svg(wide, most * row + gap + 30, `step ${step} of ${last}: ${complete} of ${n * n} sums are complete`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
+const { text } = view;
 const titles = ["before the first step", "adding up", "passing the sums on"];
 text(0, 14, step === 0 ? titles[0] : titles[adding ? 1 : 2], { class: "strong" });
 range(n).forEach((p) => {
@@ -55,13 +46,13 @@ range(n).forEach((p) => {
     const fresh = moved.find((one) => one.to === p && one.which === which);
     if (fresh) {
       const middle = x + 12, color = "currentColor";
-      view.add(svg, "line", { x1: middle, y1: y - gap + 2, x2: middle, y2: y - 8, stroke: color, "stroke-width": 1.5 });
+      view.line(middle, y - gap + 2, middle, y - 8, { stroke: color, "stroke-width": 1.5 });
       view.add(svg, "polygon", { points: `${middle},${y - 1} ${middle - 4.5},${y - 9} ${middle + 4.5},${y - 9}`, fill: color });
       text(middle + 8, y - 11, adding ? `+ ${fresh.number}` : `${fresh.number}`, { style: "font-size: 13px", ...left(which) });
     }
     const share = inside[p][which] / n, whole = share === 1;
-    view.add(svg, "rect", {
-      x, y, width: box, height: high, rx: 4, fill: "var(--at-this)", "fill-opacity": (0.08 + 0.32 * share).toFixed(2),
+    view.rect(x, y, box, high, {
+      rx: 4, fill: "var(--at-this)", "fill-opacity": (0.08 + 0.32 * share).toFixed(2),
       stroke: "currentColor", "stroke-width": whole ? 2.5 : 1, "stroke-opacity": whole ? 1 : 0.65,
     });
     text(x + box / 2, y + high / 2 + 5, `${held[p][which]}`, { "text-anchor": "middle", ...(whole ? { class: "strong" } : {}) });
@@ -70,7 +61,7 @@ range(n).forEach((p) => {
 // what leaves the last row comes into the first
 moved.filter((one) => one.to === 0).forEach(({ which }) => {
   const middle = from + cell * which + 12, y = 22 + gap + row * (n - 1) + high;
-  view.add(svg, "line", { x1: middle, y1: y + 1, x2: middle, y2: y + gap / 2, stroke: "currentColor", "stroke-width": 1.5 });
+  view.line(middle, y + 1, middle, y + gap / 2, { stroke: "currentColor", "stroke-width": 1.5 });
   text(middle + 8, y + 16, "to process 0", { style: "font-size: 12px", ...left(which) });
 });
 

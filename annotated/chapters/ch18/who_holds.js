@@ -16,10 +16,9 @@ const SHADES = { weights: 1, gradients: 0.36, "Adam's averages": 0.66 }; // as i
 const wide = Math.min(view.width() - 1, 620), from = wide < 480 ? 74 : 100, gap = 10;
 const top = 24, room = 152, row = Math.min(38, room / n), space = Math.min(7, row / 4);
 const foot = top + room, start = foot + 56, step = 28;
-const svg = view.svg(wide, start + step * modes.length + 26, `${state.stage}, ${n} ${n === 1 ? "process" : "processes"}: `
+view.svg(wide, start + step * modes.length + 26, `${state.stage}, ${n} ${n === 1 ? "process" : "processes"}: `
   + `what each holds, and ${readable(total(state.stage))} GB per process`);
-const text = (x, y, words, more = {}) => view.add(svg, "text", { x, y, text: words, ...more });
-const rect = (x, y, width, height, more) => view.add(svg, "rect", { x, y, width, height, ...more });
+const { rect, text } = view;
 const byte = (wide - from - 1 - gap * (parts.length - 1)) / sum(Object.values(data.bytes));
 let left = from;
 parts.forEach((part) => {
@@ -61,8 +60,8 @@ const under = start + step * modes.length;
 text(0, under + 18, "GPUs of");
 data.cards.forEach((size) => {
   const card = from + size * scale;
-  view.add(svg, "line", {
-    x1: card, x2: card, y1: start - 6, y2: under + 2, stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": "5 3",
+  view.line(card, start - 6, card, under + 2, {
+    stroke: "currentColor", "stroke-width": 1.6, "stroke-dasharray": "5 3",
   });
   text(card, under + 18, `${size} GB`, { "text-anchor": "middle" });
 });

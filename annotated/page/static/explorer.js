@@ -52,8 +52,18 @@ function explorer(root, render) {
     return parent.appendChild(node);
   }
   const kept = new Map();
+  let drawn; // what `svg` began last: the next five add to it
   const view = {
     add,
+    text: (x, y, text, more) => add(drawn, "text", { x, y, text, ...more }),
+    rect: (x, y, width, height, more) => add(drawn, "rect", { x, y, width, height, ...more }),
+    line: (x1, y1, x2, y2, more) => add(drawn, "line", { x1, y1, x2, y2, ...more }),
+    circle: (cx, cy, r, more) => add(drawn, "circle", { cx, cy, r, ...more }),
+    // A line through points, [x, y] each.
+    curve(points, more) {
+      const places = points.map((point) => point.map((z) => z.toFixed(1)).join(",")).join(" ");
+      return add(drawn, "polyline", { points: places, fill: "none", ...more });
+    },
     input: (name) => inputs.find((input) => input.dataset.name === name),
     // A model that is chosen sets the controls that `models` has values for; a control that
     // is moved away from them makes it the reader's `own`.
@@ -109,14 +119,49 @@ function explorer(root, render) {
     },
     // Something that a drawing adds to the controls.
     control: (node) => find(".annotated-controls").appendChild(node),
+    // Buttons among the controls, by what stands on them: what each one does.
+    buttons: (acts) => view.once("buttons", () => Object.entries(acts).forEach(([text, act]) => {
+      const button = view.control(document.createElement("button"));
+      Object.assign(button, { type: "button", className: "annotated-act", textContent: text });
+      button.addEventListener("click", act);
+    })),
+    // A slider that ends earlier than its values do, and what it shows now.
+    ends(name, most, shown) {
+      const slider = view.input(name);
+      slider.max = most;
+      slider.setAttribute("aria-valuetext", shown);
+      slider.parentElement.querySelector("output").textContent = shown;
+    },
+    // A control is set to a value, as if its reader had done it.
+    move(name, value) {
+      view.input(name).value = value;
+      view.input(name).dispatchEvent(new Event("input"));
+    },
+    // A button, as wide as its longest text, that moves a slider to a place.
+    step(name, place, text, width = "10.5rem") {
+      const press = view.once("step", () => view.control(document.createElement("button")));
+      Object.assign(press, { type: "button", className: "annotated-load", textContent: text });
+      press.style.minWidth = width;
+      press.onclick = () => view.move(name, place);
+    },
+    // A grid of one row as switches, with nothing above them.
+    switches(name, style) {
+      const grid = view.input(name);
+      grid.style.display = "flex";
+      grid.querySelectorAll("span").forEach((span) => { span.hidden = true; });
+      grid.querySelectorAll("button").forEach((button) => Object.assign(button.style, style));
+      grid.parentElement.querySelector(".annotated-reset").style.marginTop = "0";
+      return grid;
+    },
     // Width that a drawing may take, in pixels.
     width: () => box.clientWidth || 640,
     // A fresh drawing of the given size in pixels, described in one sentence.
     svg(width, height, label) {
       box.replaceChildren();
-      return add(box, "svg", {
+      drawn = add(box, "svg", {
         width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label,
       });
+      return drawn;
     },
     // A fill for what a mask hides, of a pattern that belongs to this drawing.
     hatch(svg) {

@@ -87,7 +87,15 @@ const numbers = (function () {
     }
     return weights;
   }
-  // Parts of such a model: the maps, norms and networks of a name.
+  // Parts of such a model: the vector of a symbol at a place, with sinusoids; the maps,
+  // norms and networks of a name.
+  function embed(weights, table, id, place) {
+    const row = weights[`${table}.weight`][id], d = row.length;
+    return row.map((x, i) => {
+      const angle = place * 10000 ** (-(i - (i % 2)) / d);
+      return x * Math.sqrt(d) + (i % 2 ? Math.cos(angle) : Math.sin(angle));
+    });
+  }
   function linear(weights, name, x) {
     const y = times(weights[`${name}.weight`], x), bias = weights[`${name}.bias`];
     return bias ? plus(y, bias) : y;
@@ -152,7 +160,7 @@ const numbers = (function () {
   }
   return {
     range, sum, plus, dot, norm, times, argmax, sigmoid, erf, activations, softmax, topP,
-    layerNorm, unpack, unpackAll, unpackModel, linear, normalise, attend, feedForward, encode,
-    fixed, scientific,
+    layerNorm, unpack, unpackAll, unpackModel, embed, linear, normalise, attend, feedForward,
+    encode, fixed, scientific,
   };
 })();

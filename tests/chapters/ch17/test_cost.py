@@ -39,12 +39,6 @@ def test_blocks_cross_where_logarithms_meet_one():
     )
 
 
-def test_spans_have_one_number_if_they_look_the_same():
-    assert (
-        page.span([1.001, 0.999]) == "1.00" and page.span([2, 1, 3], ".0f") == "1 to 3"
-    )
-
-
 def test_sparse_attention_keeps_weights_and_copies_of_keys():
     kept = page.kept_bytes_of(256, window=16, block=8)
     rows = 4 * 2 * 256 * 32  # one of q, k, v, o
