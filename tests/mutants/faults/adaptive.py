@@ -1,5 +1,3 @@
-"""Faults of annotated/adaptive.py."""
-
 TABLE = r"""
 _Clusters.__init__
     d_embed // div_value**i -> d_embed // div_value  # rare words as wide

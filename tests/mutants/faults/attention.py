@@ -1,5 +1,3 @@
-"""Faults of annotated/attention.py."""
-
 TABLE = r"""
 masked_softmax
     softmax(dim=-1)\n    empty -> softmax(dim=-2)\n    empty  # over the queries

@@ -1,5 +1,3 @@
-"""Faults of annotated/batches.py."""
-
 TABLE = r"""
 Vocabulary.__init__
     sorted(set(symbols)) -> dict.fromkeys(symbols)  # ids by first appearance

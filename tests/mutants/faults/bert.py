@@ -1,5 +1,3 @@
-"""Faults of annotated/bert.py."""
-
 TABLE = r"""
 BertConfig
     activation: str = "gelu" -> activation: str = "relu"  # another activation

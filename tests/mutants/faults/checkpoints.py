@@ -1,5 +1,3 @@
-"""Faults of annotated/checkpoints.py."""
-
 TABLE = r"""
 save_checkpoint
     path.with_name(path.name + ".part") -> path  # written over the old one

@@ -1,5 +1,3 @@
-"""Faults of annotated/classifier.py."""
-
 TABLE = r"""
 ClassifierConfig
     require.choice(POOLINGS, pooling=self.pooling) -> pass  # pooling unchecked

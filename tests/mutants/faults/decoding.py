@@ -1,5 +1,3 @@
-"""Faults of annotated/decoding.py."""
-
 TESTS = ("decoding", "sampling")
 TABLE = r"""
 greedy_decode

@@ -1,5 +1,3 @@
-"""Faults of annotated/devices.py."""
-
 TESTS = ("to_device",)
 TABLE = r"""
 device_of

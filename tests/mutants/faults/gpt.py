@@ -1,5 +1,3 @@
-"""Faults of annotated/gpt.py."""
-
 TABLE = r"""
 GPTConfig
     norm: ClassVar[str] = "pre" -> norm: ClassVar[str] = "post"  # post-norm

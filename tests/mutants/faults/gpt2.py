@@ -1,5 +1,3 @@
-"""Faults of annotated/gpt2.py."""
-
 TABLE = r"""
 count_parameters
     4 * (c.d_model**2 + c.d_model) -> 4 * c.d_model**2  # no biases

@@ -1,5 +1,3 @@
-"""Faults of annotated/masks.py."""
-
 TABLE = r"""
 length_mask
     positions < lengths -> positions <= lengths  # off by one

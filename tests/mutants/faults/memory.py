@@ -1,5 +1,3 @@
-"""Faults of annotated/memory.py."""
-
 TABLE = r"""
 MemoryUse.total
     sum(self) -> max(self)  # the largest part alone

@@ -1,5 +1,3 @@
-"""Faults of annotated/metrics.py."""
-
 TABLE = r"""
 edit_distance
     before, row = row, [i] -> before, row = row, [0]  # deletions for nothing

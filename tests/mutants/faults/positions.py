@@ -1,5 +1,3 @@
-"""Faults of annotated/positions.py."""
-
 TABLE = r"""
 frequencies
     / width) -> / (width - 1))  # divided by one too few

@@ -1,5 +1,3 @@
-"""Faults of annotated/recurrent_attention.py."""
-
 TABLE = r"""
 ScoredAttention.attend
     , mask) -> , None)  # mask forgotten

@@ -1,5 +1,3 @@
-"""Faults of annotated/reformer.py."""
-
 TABLE = r"""
 lsh_buckets
     [turned, -turned] -> [turned, turned]  # axes in one direction alone

@@ -1,5 +1,3 @@
-"""Faults of annotated/require.py."""
-
 TABLE = r"""
 shapes
     if function is None:\n        return partial(shapes, **sizes)

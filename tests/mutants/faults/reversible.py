@@ -1,5 +1,3 @@
-"""Faults of annotated/reversible.py."""
-
 TABLE = r"""
 ReversibleBlock.forward
     self.g(y1) -> self.g(x1)  # G reads x1: a pair that can't be inverted

@@ -1,5 +1,3 @@
-"""Faults of annotated/search.py."""
-
 TESTS = ("decoder_cache", "search")
 TABLE = r"""
 padding_last

@@ -1,5 +1,3 @@
-"""Faults of annotated/segments.py."""
-
 TABLE = r"""
 SegmentLoss.__call__
     losses, self.memories -> losses, _  # memories are not handed on

@@ -1,5 +1,3 @@
-"""Faults of annotated/seq2seq.py."""
-
 TABLE = r"""
 Memory
     summary: Tensor  #: ``(b, m)``, a vector for each source\n    mask: Tensor

@@ -1,5 +1,3 @@
-"""Faults of annotated/sparse.py."""
-
 TABLE = r"""
 Pattern
     require.count(period=self.period) -> pass  # a period of 0

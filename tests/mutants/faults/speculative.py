@@ -1,5 +1,3 @@
-"""Faults of annotated/speculative.py."""
-
 TABLE = r"""
 acceptance
     torch.minimum(draft, target) -> draft * target  # both draw the same

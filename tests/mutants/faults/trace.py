@@ -1,5 +1,3 @@
-"""Faults of annotated/trace.py."""
-
 TABLE = r"""
 Source
     class Source(NamedTuple) -> class Source  # no tuple

@@ -1,5 +1,3 @@
-"""Faults of annotated/train.py."""
-
 TABLE = r"""
 copy_job
     steps or COPY_TRAINING["steps"] -> COPY_TRAINING["steps"]  # --steps ignored

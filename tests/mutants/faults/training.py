@@ -1,5 +1,3 @@
-"""Faults of annotated/training.py."""
-
 TESTS = ("training", "checkpoints")
 TABLE = r"""
 noam_rate

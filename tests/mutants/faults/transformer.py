@@ -1,5 +1,3 @@
-"""Faults of annotated/transformer.py."""
-
 TABLE = r"""
 TransformerConfig
     norm: str = "post" -> norm: str = "pre"  # default norm

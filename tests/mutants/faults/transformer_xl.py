@@ -1,5 +1,3 @@
-"""Faults of annotated/transformer_xl.py."""
-
 TABLE = r"""
 TransformerXLConfig
     require.even(d_model=self.d_model) -> pass  # odd width

@@ -1,5 +1,3 @@
-"""Faults of annotated/variants.py."""
-
 TABLE = r"""
 QueryKeyNormAttention.__init__
     self.query_norm = nn.RMSNorm(width, eps=1e-6)

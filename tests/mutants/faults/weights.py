@@ -1,5 +1,3 @@
-"""Faults of annotated/weights.py."""
-
 TABLE = r"""
 load_gpt2
     *maps, transposed=True -> *maps  # query, key and value map not transposed

@@ -1,5 +1,3 @@
-"""Faults of data/bpe.py."""
-
 TABLE = r"""
 split_words
     text.split() -> text.split(" ")  # other spaces

@@ -1,5 +1,3 @@
-"""Faults of data/byte_bpe.py."""
-
 TABLE = r"""
 split_text
     PIECE.finditer(stand_ins) -> PIECE.finditer(text)  # ASCII alone has words

@@ -1,5 +1,3 @@
-"""Faults of data/datasets.py."""
-
 TABLE = r"""
 DataError
     DataError(OSError) -> DataError(Exception)  # not an error of files

@@ -1,5 +1,3 @@
-"""Faults of data/functions.py."""
-
 TABLE = r"""
 module_split
     module.split(".")[0].encode() -> module.encode()  # a package in two splits

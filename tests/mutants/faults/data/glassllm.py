@@ -1,5 +1,3 @@
-"""Faults of data/glassllm.py."""
-
 TABLE = r"""
 to_llama
     weight = weight.T\n -> pass\n  # not transposed

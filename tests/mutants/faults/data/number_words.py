@@ -1,5 +1,3 @@
-"""Faults of data/number_words.py."""
-
 TABLE = r"""
 english
     rest < 100 -> rest < 10  # no and before tens

@@ -1,5 +1,3 @@
-"""Faults of data/reactions.py."""
-
 TABLE = r"""
 tokenize
     TOKEN.match(text, place) -> TOKEN.search(text, place)  # skipped

@@ -1,5 +1,3 @@
-"""Faults of data/spelling.py."""
-
 TABLE = r"""
 cmudict_text
     hashlib.sha256(content).hexdigest() != CMUDICT["sha256"]

@@ -1,5 +1,3 @@
-"""Faults of data/text.py."""
-
 TABLE = r"""
 Characters
     \n    SPECIAL = () ->  # with special symbols

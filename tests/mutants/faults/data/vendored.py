@@ -1,5 +1,3 @@
-"""Faults of data/vendored.py."""
-
 TABLE = r"""
 vendored_file
     found != sha256 -> not found  # any bytes

@@ -1,5 +1,3 @@
-"""Faults of data/wordpiece.py."""
-
 TABLE = r"""
 bert_words
     text.lower() if lower else text -> text.lower()  # always lower-cased

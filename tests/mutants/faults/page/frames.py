@@ -1,5 +1,3 @@
-"""Faults of page/frames.py."""
-
 TABLE = r"""
 static
     .joinpath(folder, name) -> .joinpath(folder, "explorer.js")  # file

@@ -1,5 +1,3 @@
-"""Faults of page/notebook.py."""
-
 TABLE = r"""
 setup
     \n    torch.manual_seed(seed) ->  # torch not seeded

@@ -1,5 +1,3 @@
-"""Faults of annotated/page/packed.py."""
-
 TESTS = ("chapters/ch09/drawings", "chapters/ch10/drawings", "chapters/ch15/drawings")
 TABLE = r"""
 _rounded

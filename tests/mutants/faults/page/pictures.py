@@ -1,5 +1,3 @@
-"""Faults of page/pictures.py."""
-
 TABLE = r"""
 Matrix.__post_init__
     len(labels) != size -> False  # too few labels

@@ -1,5 +1,3 @@
-"""Faults of page/play.py."""
-
 TABLE = r"""
 _Play.__init__
     len(stops) // 2 if -> 0 if  # begins at the low end

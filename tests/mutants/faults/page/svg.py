@@ -1,5 +1,3 @@
-"""Faults of page/svg.py."""
-
 TABLE = r"""
 unique
     _given[name] += 1 -> _given[name] = 2  # the third has the second's name

@@ -1,5 +1,3 @@
-"""Faults of recipes/gpt2.py."""
-
 TABLE = r"""
 official_gpt2
     not download and not (cache -> not (cache  # never downloaded

@@ -1,5 +1,3 @@
-"""Faults of ch18/ddp.py."""
-
 TABLE = r"""
 main
     device_count() >= -> device_count() * 2 >=  # two share a GPU
