@@ -359,6 +359,12 @@ def test_a_batch_may_hold_no_sequence(norm):
     backward(logits)
 
 
+def test_the_model_works_where_it_is_moved_to():
+    model = make_model().to("meta")
+    logits = model(*(tokens.to("meta") for tokens in padded_batch()))
+    assert logits.is_meta and logits.shape == (B, T, TARGETS)
+
+
 # ---- dropout -----------------------------------------------------------------
 
 
