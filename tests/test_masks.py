@@ -10,6 +10,7 @@ from annotated.masks import (
     length_mask,
     padding_mask,
 )
+from tests.refused import assert_refused, table
 
 LENGTHS, SIZE = [2, 0, 7, 3, 1], 7
 # 0 in front, in the middle, behind, nowhere and everywhere; 4 at other places
@@ -45,14 +46,6 @@ def test_padding_mask_is_false_wherever_padding_stands(pad, dtype):
     assert mask[:, 0, 0].tolist() == wanted
 
 
-def test_padding_mask_is_the_length_mask_where_padding_stands_behind():
-    tokens = torch.full((len(LENGTHS), SIZE), 9)
-    for row, length in zip(tokens, LENGTHS, strict=True):
-        row[length:] = 0
-    by_length = length_mask(torch.tensor(LENGTHS), SIZE)
-    assert torch.equal(padding_mask(tokens), by_length)
-
-
 def test_padding_mask_is_made_on_the_device_of_the_tokens():
     here = torch.tensor(TOKENS)
     with torch.device("meta"):  # where a tensor with no device named would go
@@ -86,42 +79,19 @@ def test_causal_mask_is_made_where_it_is_asked_for():
         assert causal_mask(5, device="cpu").device == torch.device("cpu")
 
 
-@pytest.mark.parametrize("queries", [7, 5, 1])
-def test_the_three_masks_compose(queries):
-    tokens = torch.tensor([[3, 0, 4, 5, 6, 0, 0], [1, 2, 3, 4, 5, 6, 7]])
-    lengths = torch.tensor([7, 4])
-    mask = padding_mask(tokens) & length_mask(lengths, 7) & causal_mask(queries, keys=7)
-    assert mask.shape == (2, 1, queries, 7)
-    for b in range(2):
-        for t in range(queries):
-            wanted = [
-                tokens[b, s].item() != 0 and s < lengths[b] and s <= 7 - queries + t
-                for s in range(7)
-            ]
-            assert mask[b, 0, t].tolist() == wanted, f"sequence {b}, query {t}"
+REFUSED = """
+    length_mask(torch.tensor([2, 8]), SIZE)
+        lengths must hold integers from 0 to 7, got 8
+    padding_mask(torch.tensor([2, 3]))
+        tokens must have the shape (b, s), got (2,)
+    causal_mask(5, 4)
+        queries must be at most keys, got queries=5 and keys=4
+"""
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: length_mask(torch.tensor([2, 8]), SIZE),
-            "lengths must hold integers from 0 to 7, got 8",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([2, 3])),
-            "tokens must have the shape (b, s), got (2,)",
-        ),
-        (
-            lambda: causal_mask(5, 4),
-            "queries must be at most keys, got queries=5 and keys=4",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), table(REFUSED).items())
 def test_what_does_not_fit_is_named(call, message):
-    with pytest.raises(ValueError) as caught:
-        call()
-    assert str(caught.value) == message
+    assert_refused(call, message, globals())
 
 
 # ---- several documents in a row --------------------------------------------------

@@ -10,10 +10,8 @@ import torch
 
 from benchmarks import record
 from benchmarks.__main__ import main
-from benchmarks.record import ROOT, TOLERANCE, Enough, first_steps, names, stale
+from benchmarks.record import TOLERANCE, Enough, first_steps, names, stale
 from tools import definitions
-
-GIT = ("git", "-C", str(ROOT))
 
 
 def test_every_benchmark_is_recorded_and_every_record_has_a_benchmark():

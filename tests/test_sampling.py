@@ -155,7 +155,6 @@ ATTENTIONS = {
 @pytest.mark.parametrize("pieces", [[12], [1] * 12, [4, 1, 2, 5]])
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_in_pieces_the_logits_are_those_of_the_whole(name, pieces):
-    torch.manual_seed(0)
     model = make_model(ATTENTIONS[name])
     tokens, cache, parts = draw_prompt(CONTEXT), KeyValueCache(model), []
     for part in tokens.split(pieces, dim=1):

@@ -13,18 +13,13 @@ from annotated.data.bpe import (
     recover_merges,
     split_words,
 )
-from annotated.data.spelling import pronunciations
+from tests.tokens import real_words, tokenizer_of
 
 TOY = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
 
 
-def real_words(count: int) -> list[str]:
-    """English words, some of them often."""
-    words = sorted(pronunciations())
-    rng = random.Random(count)
-    return [
-        f"▁{rng.choice(words)}" for _ in range(count) for _ in range(rng.randint(1, 3))
-    ]
+def marked_words(count: int) -> list[str]:
+    return [f"▁{word}" for word in real_words(count)]
 
 
 def test_the_toy_of_the_paper():
@@ -77,19 +72,10 @@ def test_frequent_words_count_as_often_as_they_stand_there():
 
 
 def test_merges_and_pieces_are_those_of_tokenizers():
-    from tokenizers import Tokenizer
-    from tokenizers.models import BPE
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from tokenizers.trainers import BpeTrainer
-
     rng = random.Random(0)
     few = ["".join(rng.choices("aab", k=rng.randint(1, 9))) for _ in range(30)]
-    for words, merges in ((real_words(1000), 300), (few, 40)):
-        tokenizer = Tokenizer(BPE())
-        tokenizer.pre_tokenizer = WhitespaceSplit()
-        size = len(set("".join(words))) + merges
-        trainer = BpeTrainer(vocab_size=size, show_progress=False)
-        tokenizer.train_from_iterator([" ".join(words)], trainer)
+    for words, merges in ((marked_words(1000), 300), (few, 40)):
+        tokenizer = tokenizer_of(words, merges)
         theirs = json.loads(tokenizer.to_str())["model"]["merges"]
         learned = learn_merges(words, merges)
         assert learned == [tuple(pair) for pair in theirs]
@@ -98,7 +84,7 @@ def test_merges_and_pieces_are_those_of_tokenizers():
 
 
 def test_merges_are_recovered_from_pieces():
-    learned = learn_merges(real_words(200), 150)
+    learned = learn_merges(marked_words(200), 150)
     ranks = {letter: i for i, letter in enumerate("abcdefghijklmnopqrstuvwxyz'-.▁")}
     for pair in learned:
         ranks.setdefault("".join(pair), len(ranks))

@@ -7,7 +7,6 @@ from math import log
 
 import pytest
 
-from annotated.data.spelling import pronunciations
 from annotated.data.wordpiece import (
     SCORES,
     bert_words,
@@ -16,15 +15,9 @@ from annotated.data.wordpiece import (
     letters_of,
     likelihood_gain,
 )
+from tests.tokens import real_words
 
 TOY = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
-
-
-def real_words(count: int) -> list[str]:
-    """English words, some of them often."""
-    words = sorted(pronunciations())
-    rng = random.Random(count)
-    return [rng.choice(words) for _ in range(count) for _ in range(rng.randint(1, 3))]
 
 
 def likelihood(texts: list[list[str]]) -> float:

@@ -395,15 +395,17 @@ def test_the_chapter_is_that_of_the_exercises_not_of_the_name(tmp_path):
     assert dict(odd)["dan_23_other.ipynb"].startswith("of ch23, which is no assignment")
 
 
-@pytest.fixture(scope="module")
-def maker():
-    solved = read_exercises(source_of("02"), setup_cell())
-    return Maker(student_notebook(solved), solved)
+SOLVED = read_exercises(source_of("02"), setup_cell())
 
 
 @pytest.fixture(scope="module")
 def release():
-    return student_notebook(read_exercises(source_of("02"), setup_cell()))
+    return student_notebook(SOLVED)
+
+
+@pytest.fixture(scope="module")
+def maker(release):
+    return Maker(release, SOLVED)
 
 
 def cells_of(notebook):

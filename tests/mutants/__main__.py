@@ -1,8 +1,8 @@
 """python -m tests.mutants: do the tests find the faults that are put into the package?
 
 The faults of a module stand in ``faults/<module>.py`` under the function that they are
-in: a text of the function, what replaces it, and what is wrong then. Each should be one
-that a person could make, and that a reader would suffer from.
+in: ``text of the function -> what replaces it  # what is wrong then``. Each should be
+one that a person could make, and that a reader would suffer from.
 
 Without arguments: the faults of what this branch changes, uncommitted edits included.
 Those are the faults of a function whose text differs from where the branch left main,

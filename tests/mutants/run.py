@@ -63,19 +63,50 @@ class Result:
 
 
 def faults(module: str, root: Path = ROOT) -> list[Fault]:
-    """Return the faults in ``tests/mutants/faults/<module>.py``."""
-    return [
-        Fault(module, owner, *texts)
-        for owner, several in table(module, root)["FAULTS"].items()
-        for texts in several
-    ]
+    r"""Return the faults in ``tests/mutants/faults/<module>.py``.
+
+    Each function or class has its rows there, written as the mistakes of exercises::
+
+        causal_mask
+            old -> new  # what is wrong then
+            old
+                new  # what is wrong then
+                # what is wrong when old is taken out
+
+    Twelve spaces go on with the row above. A text has no space at its beginning or end;
+    ``\n`` in it is a line break, and ``\\n`` what a string of the code itself holds.
+
+    Raises:
+        ValueError: for a row that is none of these.
+    """
+    found, owner, old = [], "", ""
+    rows = re.sub(r"\n {12,}", " ", settings(module, root).get("TABLE", ""))
+    for row in rows.strip().splitlines():
+        text, sign, reason = row.rpartition(" # ")
+        deep, arrow = row.startswith(" " * 8), " ->" in row
+        if row[0] != " ":
+            owner = row
+        elif sign and (deep or arrow):
+            if not deep:
+                old, _, text = text.partition(" ->")
+            found.append(Fault(module, owner, _text(old), _text(text), reason))
+        elif sign or deep or arrow:
+            raise ValueError(f"{module}: this row is not complete: {row.strip()}")
+        else:
+            old = row
+    return found
+
+
+def _text(written: str) -> str:
+    text = re.sub(r"(?<!\\)\\n", "\n", written.strip())
+    return text.replace(r"\\n", r"\n")
 
 
 @cache
-def table(module: str, root: Path) -> dict[str, Any]:
-    """Return what a module's table of faults defines; without one, no faults."""
+def settings(module: str, root: Path) -> dict[str, Any]:
+    """Return what a module's file of faults defines; without one, nothing."""
     path = root / "tests" / "mutants" / "faults" / f"{module}.py"
-    return runpy.run_path(str(path)) if path.exists() else {"FAULTS": {}}
+    return runpy.run_path(str(path)) if path.exists() else {}
 
 
 def modules() -> list[str]:
@@ -88,9 +119,9 @@ def modules() -> list[str]:
 def files_of_tests(module: str, root: Path = ROOT) -> list[Path]:
     """Return the files whose tests should find the faults of a module.
 
-    Those of the same name, or what its table names as ``TESTS``, from ``tests`` on.
+    Those of the same name, or what its faults name as ``TESTS``, from ``tests`` on.
     """
-    paths = map(Path, table(module, root).get("TESTS", (module,)))
+    paths = map(Path, settings(module, root).get("TESTS", (module,)))
     return [root / "tests" / path.parent / f"test_{path.name}.py" for path in paths]
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.mutants.run import ROOT, faults, files_of_tests, modules
+from tests.mutants.run import ROOT, faults, files_of_tests, modules, settings
 
 MODULE = '''\
 LIMIT = 3
@@ -36,7 +36,8 @@ def test_half():
 def test_count():
     assert count(2) == 2
 """
-FOUND = ("number / 2", "number * 2", "doubled")
+HALF = "half\n    number / 2 -> number * 2  # doubled\n"
+COUNT = "count\n    < -> <=  # one more\n"
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def mutants(tmp_path):
     (tmp_path / "tests" / "test_tiny.py").write_text(TESTS)
 
     def run(table, options=("--all",), seconds=60):
-        (folder / "faults" / "tiny.py").write_text(f"FAULTS = {table!r}")
+        (folder / "faults" / "tiny.py").write_text(f"TABLE = {table!r}")
         code = (
             "from tests.mutants import run; from tests.mutants.__main__ import main;"
             f"run.SECONDS = {seconds}; run.LATE = (); raise SystemExit(main())"
@@ -67,7 +68,7 @@ def mutants(tmp_path):
 
 
 def test_faults_that_tests_find_are_well(mutants):
-    status, said = mutants({"half": [FOUND], "count": [("<", "<=", "one more")]})
+    status, said = mutants(HALF + COUNT)
     assert status == 0, said
     assert "2 of 2 faults found" in said
 
@@ -75,25 +76,24 @@ def test_faults_that_tests_find_are_well(mutants):
 @pytest.mark.parametrize(
     ("owner", "fault", "trouble"),
     [
-        ("half", ("number / 2", "3", "equal where it is tried"), "no test noticed"),
-        ("half", ("number * 3", "0", "of old"), "half holds this 0 times"),
-        ("half", ("number", "0", "several times there"), "half holds this 3 times"),
-        ("third", ("number", "0", "of old"), "annotated/tiny.py has no third"),
-        ("half", ("number / 2", "number /", "unreadable"), "invalid syntax"),
-        ("half", ("def half", "def halve", "renamed"), "cannot import name 'half'"),
+        ("half", "number / 2 -> 3  # equal where it is tried", "no test noticed"),
+        ("half", "number * 3 -> 0  # of old", "half holds this 0 times"),
+        ("half", "number -> 0  # several times there", "half holds this 3 times"),
+        ("third", "number -> 0  # of old", "annotated/tiny.py has no third"),
+        ("half", "number / 2 -> number /  # unreadable", "invalid syntax"),
+        ("half", "def half -> def halve  # renamed", "cannot import name 'half'"),
     ],
 )
 def test_any_other_fault_is_named_with_what_is_wrong(mutants, owner, fault, trouble):
-    status, said = mutants({owner: [fault]})
+    status, said = mutants(f"{owner}\n    {fault}")
     assert status == 1, said
     name, told = said.split("\n", 1)
-    assert name == f"tiny.{owner}: {fault[2]}"
+    assert name == f"tiny.{owner}: {fault.partition('# ')[2]}"
     assert trouble in told
 
 
 def test_a_fault_without_an_end_is_cut_off_and_named(mutants):
-    table = {"count": [("n += 1", "pass", "endless"), ("<", "<=", "one more")]}
-    status, said = mutants(table, seconds=3)
+    status, said = mutants(COUNT + "    n += 1 -> pass  # endless", seconds=3)
     assert status == 1
     assert "tiny.count: endless\n    no end after 3 CPU seconds" in said
     assert "1 of 2 faults found" in said
@@ -101,7 +101,7 @@ def test_a_fault_without_an_end_is_cut_off_and_named(mutants):
 
 def test_a_test_that_fails_without_a_fault_proves_nothing(mutants):
     (mutants.folder / "tests" / "test_tiny.py").write_text(TESTS.replace("3", "4"))
-    status, said = mutants({"half": [FOUND]})
+    status, said = mutants(HALF)
     assert status == 1
     assert "without any fault its tests fail too" in said
     assert "test_tiny.py::test_half" in said
@@ -111,7 +111,7 @@ def test_a_run_on_another_copy_proves_nothing(mutants):
     other = f"import sys; sys.path.insert(0, {str(mutants.folder)!r})\n"
     wrong = TESTS.replace("3", "4")
     (mutants.folder / "tests" / "test_tiny.py").write_text(other + wrong)
-    status, said = mutants({"half": [FOUND]})
+    status, said = mutants(HALF)
     assert status == 1
     assert "the tests ran on something else than the copy" in said
 
@@ -128,7 +128,7 @@ def repository(mutants):
         subprocess.run(["git", *who, *arguments], cwd=mutants.folder, check=True)
 
     table = mutants.folder / "tests" / "mutants" / "faults" / "tiny.py"
-    table.write_text(f"FAULTS = {TABLE!r}")
+    table.write_text(f"TABLE = {TABLE!r}")
     git("init", "--quiet", "--initial-branch=main")
     commit(git)
     git("checkout", "--quiet", "-b", "work")
@@ -136,7 +136,7 @@ def repository(mutants):
     return git
 
 
-TABLE = {"half": [FOUND], "count": [("<", "<=", "one more"), ("0", "3", "from 3")]}
+TABLE = HALF + COUNT + "    0 -> 3  # from 3\n"
 
 
 def commit(git):
@@ -169,15 +169,15 @@ def test_what_the_branch_changes_is_tried(mutants, repository, name, old, new, t
 
 
 def test_a_fault_that_is_new_is_tried(mutants, repository):
-    more = {**TABLE, "half": [FOUND, ("2", "1", "whole")]}
+    more = TABLE.replace(HALF, HALF + "    2 -> 1  # whole\n")
     assert "2 of 2 faults found" in mutants(more, ())[1]
 
 
 def test_of_many_sixty_are_tried_of_each_function_the_first_and_the_rest_named(
     mutants, repository
 ):
-    wrong = [("number / 2", f"{i} + 4", str(i)) for i in range(70)]
-    status, said = mutants({**TABLE, "half": wrong}, ())
+    wrong = "".join(f"    number / 2 -> {i} + 4  # {i}\n" for i in range(70))
+    status, said = mutants(TABLE.replace(HALF, f"half\n{wrong}"), ())
     assert status == 0 and "60 of 60 faults found" in said
     assert "Left to test-all: 10 faults of tiny.half\n" in said
 
@@ -219,6 +219,23 @@ def test_every_public_function_and_class_has_faults(module):
     }
     tried = {fault.owner.split(".")[0] for fault in faults(module)}
     assert public <= tried
+
+
+@pytest.mark.parametrize("rows", ["a -> b", "a  # no arrow", "a\n        b"])
+def test_rows_are_read_and_one_that_is_not_complete_is_refused(tmp_path, rows):
+    file = tmp_path / "tests" / "mutants" / "faults" / "tiny.py"
+    file.parent.mkdir(parents=True)
+    head = 'TABLE = r"""half\n    a\\nb  # c -> "\\\\n" +\n            1  # d\n'
+    file.write_text(head + '    two\n        2  # e\n        # f\n"""')
+    assert [(f.old, f.new, f.reason) for f in faults("tiny", tmp_path)] == [
+        ("a\nb  # c", r'"\n" + 1', "d"),
+        ("two", "2", "e"),
+        ("two", "", "f"),
+    ]
+    settings.cache_clear()
+    file.write_text(f'{head}    {rows}\n"""')
+    with pytest.raises(ValueError, match="tiny: this row is not complete: "):
+        faults("tiny", tmp_path)
 
 
 @pytest.mark.parametrize("module", modules())

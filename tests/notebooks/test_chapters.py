@@ -33,7 +33,6 @@ CALLS = {
 MOVING = {"explorer", "play"}  # or a chapter's own, whose cell says "Try it"
 PICTURED = {"chain", "blocks"}  # or a chapter's own drawings, of annotated.page.chNN
 HEADINGS = ("pitfalls", "exercises", "remember", "further reading")
-PICTURES = (".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp")
 FOLDED = {"setup", "hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
@@ -126,19 +125,6 @@ def test_what_only_proves_is_folded(chapter):
     for cell in code_cells(chapter):
         tags = set(cell.metadata.get("tags", []))
         assert "proof" not in tags or "hide-input" in tags, cell.source
-
-
-def test_every_figure_has_a_text_for_those_who_do_not_see_it(chapter):
-    for name, call in calls(chapter):
-        if name != "show":
-            continue
-        arguments = {keyword.arg: keyword.value for keyword in call.keywords}
-        shown = ast.unparse(call)[:60]
-        assert "alt" in arguments, f"no alt in {shown}"
-        if isinstance(arguments["alt"], ast.Constant):
-            alt = arguments["alt"].value
-            assert len(alt.split()) >= 4, f"alt says too little in {shown}: {alt!r}"
-            assert not alt.lower().endswith(PICTURES), f"alt is a file name in {shown}"
 
 
 def test_a_cell_is_one_thought(chapter):

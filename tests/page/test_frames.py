@@ -33,12 +33,6 @@ from annotated.page.frames import (
 NASTY = "<b>\"x\" & 'y'</b></script>"
 
 
-@pytest.fixture(autouse=True)
-def figures():
-    yield
-    plt.close("all")
-
-
 def bar(height: float = 1.0):
     figure, axes = plt.subplots(figsize=(2, 1))
     axes.bar([0], [height])

@@ -35,13 +35,6 @@ from annotated.page.notebook import (
 
 
 @pytest.fixture(autouse=True)
-def figures():
-    with plt.rc_context():
-        yield
-    plt.close("all")
-
-
-@pytest.fixture(autouse=True)
 def no_device_named(monkeypatch):
     monkeypatch.delenv("ANNOTATED_DEVICE", raising=False)
 

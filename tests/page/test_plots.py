@@ -27,14 +27,6 @@ from annotated.page.svg import LINE_END
 QUERIES, KEYS = list("2024-"), ["7", ".", " ", "M", "ä", "r", "z"]
 
 
-@pytest.fixture(autouse=True)
-def figures():
-    """Each test its own settings and no figure of another."""
-    with plt.rc_context():
-        yield
-    plt.close("all")
-
-
 def make_weights() -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(len(QUERIES), len(KEYS), generator=generator)

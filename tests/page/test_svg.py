@@ -16,11 +16,8 @@ from annotated.page.svg import COLOURS, MOST_MARKS, PHONE, SMALLEST, TEXT, drawi
 
 
 @pytest.fixture(autouse=True)
-def figures():
-    with plt.rc_context():
-        use_style()
-        yield
-    plt.close("all")
+def styled(figures):
+    use_style()
 
 
 def curve(ax, **changes) -> None:

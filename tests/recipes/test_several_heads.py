@@ -119,7 +119,6 @@ def test_the_letter_is_hidden_and_returned():
 
 
 def test_taking_heads_away_one_by_one_leaves_the_model_as_it_was(monkeypatch):
-    torch.manual_seed(0)
     model = MissingLetter(MultiHeadAttention(64, 4))
     before = model.attention.output_map.weight.clone()
     lost = []

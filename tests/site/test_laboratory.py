@@ -48,12 +48,35 @@ def finished(page) -> str:
     return status(page)
 
 
+def trained(page) -> str:
+    button(page, "Train").click()
+    return finished(page)
+
+
+def going(page) -> None:
+    button(page, "Train").click()
+    page.locator(".lab-status", has_text="step").wait_for()
+
+
+def cut_short(page, steps: int = 25) -> None:
+    """Let experiment 1 end soon, and choose it."""
+    page.evaluate(f"laboratoryFile.experiments.whole.changes.steps = {steps}")
+    choose(page, "own")
+    choose(page, "whole")
+
+
 def train_briefly(page) -> None:
-    """Train experiment 1 for 25 steps."""
     page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
     choose(page, "whole")
-    button(page, "Train").click()
-    finished(page)
+    trained(page)
+
+
+def drawn(page) -> bool:
+    """Whether a curve of this experiment has begun."""
+    points = page.locator("polyline.lab-new").evaluate_all(
+        "all => all.map((one) => one.getAttribute('points'))"
+    )
+    return any(" " in one for one in points)
 
 
 def table(page) -> list[list[str]]:
@@ -158,8 +181,7 @@ def test_a_screen_reader_hears_little(page):
     }"""
     page.evaluate(listen)
     short(page)
-    button(page, "Train").click()
-    said = finished(page)
+    said = trained(page)
     page.wait_for_timeout(500)  # whatever was still to be shown, or said
     heard = page.evaluate("window.heard")
     seconds = page.evaluate("performance.now()") / 1000
@@ -221,8 +243,7 @@ def test_a_run_that_diverges_says_so(page):
     short(page)
     page.get_by_label("Normalisation").select_option("none")
     page.get_by_role("textbox", name="Learning rate").fill("10")
-    button(page, "Train").click()
-    said = finished(page)
+    said = trained(page)
     assert "isn’t a number" in said or "has exploded" in said
     assert not re.search(r"\d{7}", said)  # however large the loss, its number is short
 
@@ -234,8 +255,7 @@ HIDE = """(hidden) => {
 
 
 def test_a_hidden_tab_pauses(page):
-    button(page, "Train").click()
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)
     page.evaluate(HIDE, True)
     page.wait_for_timeout(500)
     paused = status(page)
@@ -246,14 +266,12 @@ def test_a_hidden_tab_pauses(page):
 
 
 def test_leaving_the_page_stops_it(page):
-    button(page, "Train").click()
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)
     page.evaluate("dispatchEvent(new Event('pagehide'))")
     assert status(page).startswith("Stopped, because you left the page.")
     page.wait_for_timeout(300)
     assert page.workers == []
-    button(page, "Train").click()  # it can begin anew
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)  # it can begin anew
 
 
 def test_own_switches_have_no_answer_and_a_question_of_their_own(page):
@@ -268,12 +286,10 @@ def test_own_switches_have_no_answer_and_a_question_of_their_own(page):
 
 def test_own_switches_are_compared_with_what_differs_in_one_thing(page):
     def train() -> list[str]:
-        button(page, "Train").click()
-        finished(page)
+        trained(page)
         return page.locator(".lab-key-old").all_inner_texts()
 
-    button(page, "Train").click()
-    finished(page)
+    trained(page)
     choose(page, "rate")
     page.evaluate("laboratoryFile.experiments.rate.changes.steps = 25")
     assert train() == ["the whole model (run 1)"]
@@ -308,8 +324,7 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
     assert page.locator(".lab-answer").is_hidden()
     page.get_by_label("at the first letter, then the second").check()
     assert page.evaluate(STATE) == ["", False]
-    button(page, "Train").click()
-    finished(page)
+    trained(page)
     said, opened = page.evaluate(STATE)
     right = "at the last letter, then the one before."
     assert said == f"Not quite. The answer: {right}" and opened
@@ -326,8 +341,7 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
         "You were right: at the last letter, then the one before.",
         True,
     ]
-    button(page, "Train").click()
-    finished(page)
+    trained(page)
     again, _ = page.evaluate(
         STATE
     )  # who has been told isn't told as if for the first time
@@ -335,8 +349,7 @@ def test_a_guess_is_judged_and_the_answer_opens_when_the_run_ends(page):
 
 
 def test_two_experiments_are_not_mixed(page):
-    button(page, "Train").click()
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)
     choose(page, "mask")
     assert button(page, "Train").is_visible()  # the run was stopped
     said = status(page)
@@ -349,17 +362,13 @@ def test_two_experiments_are_not_mixed(page):
     page.wait_for_timeout(500)
     assert status(page) == said and page.evaluate(STATE) == ["", False]
     assert page.locator(".lab-when").inner_text() == "untrained"
-    points = page.locator("polyline.lab-new").evaluate_all(
-        "all => all.map((one) => one.getAttribute('points'))"
-    )
-    assert not any(" " in one for one in points)  # no line of this experiment yet
+    assert not drawn(page)
     (row,) = table(page)
     assert row[1].startswith("The whole model") and "stopped" in row[4]
 
 
 def test_a_late_frame_does_not_bring_the_old_run_back(page):
-    button(page, "Train").click()
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)
     page.evaluate(
         "() => { window.late = [];"
         " window.requestAnimationFrame = (frame) => late.push(frame); }"
@@ -371,14 +380,11 @@ def test_a_late_frame_does_not_bring_the_old_run_back(page):
         "() => { performance.now = () => 1e9; late.forEach((frame) => frame()); }"
     )
     assert status(page) == said and "you chose another experiment" in said
-    lines = "all => all.map((one) => one.getAttribute('points'))"
-    points = page.locator("polyline.lab-new").evaluate_all(lines)
-    assert not any(" " in one for one in points)
+    assert not drawn(page)
 
 
 def test_a_letter_that_is_pointed_at_says_where_it_looked(page):
-    button(page, "Train").click()
-    finished(page)
+    trained(page)
     page.locator(".lab-verdict").wait_for()
     page.locator(".lab-written span").nth(2).hover()
     lit = page.locator(".lab-lit")
@@ -562,12 +568,9 @@ def test_the_address_opens_what_it_shares(visit):
 
 
 def test_a_finished_experiment_keeps_its_answer(page):
-    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    choose(page, "own")
-    choose(page, "whole")
+    cut_short(page)
     page.get_by_label("everywhere at once").check()
-    button(page, "Train").click()
-    said = finished(page)
+    said = trained(page)
     assert page.locator(".lab-guesses").is_enabled()
     wrote = page.locator(".lab-written").inner_text()
     page.locator(".lab-decoder").get_by_role("button", name="residuals").click()
@@ -587,8 +590,7 @@ def test_a_finished_experiment_keeps_its_answer(page):
 
 
 def test_no_guess_is_made_while_it_trains(page):
-    button(page, "Train").click()
-    page.locator(".lab-status", has_text="step").wait_for()
+    going(page)
     assert page.get_by_label("everywhere at once").is_disabled()
     button(page, "Stop").click()
     finished(page)
@@ -598,11 +600,8 @@ def test_no_guess_is_made_while_it_trains(page):
 def test_the_slider_begins_with_the_model_that_knows_nothing(page):
     page.locator(".lab-verdict", has_text="✗ it should be decafgib").wait_for()
     before = page.locator(".lab-written").inner_text()
-    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 50")
-    choose(page, "own")
-    choose(page, "whole")
-    button(page, "Train").click()
-    finished(page)
+    cut_short(page, 50)
+    trained(page)
     assert page.locator(".lab-when").inner_text() == "step 50"
     after = page.locator(".lab-written").inner_text()
     back = page.get_by_label("Back through the training")
@@ -727,11 +726,8 @@ def test_the_comparison_can_be_skipped(page):
 
 def test_a_switch_that_is_put_back_leads_back_to_the_experiment(visit):
     page = visit.page
-    page.evaluate("laboratoryFile.experiments.whole.changes.steps = 25")
-    choose(page, "own")
-    choose(page, "whole")
-    button(page, "Train").click()
-    finished(page)
+    cut_short(page)
+    trained(page)
     part = page.locator(".lab-decoder .lab-chip", has_text="norms")
     part.click()
     assert current(page) == "own"

@@ -7,6 +7,7 @@ import pytest
 from annotated.chapters.ch09 import drawings_c as ch09c
 from annotated.data.bpe import learn_merges, split_words
 from tests.shown import cells, soup
+from tests.tokens import tokenizer_of
 
 TIMES = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 TEXT = "the cat sat on the mat. the rat that sat on the cat is the rat. " * 20
@@ -28,20 +29,6 @@ def test_each_merge_is_drawn_with_its_count():
     drawn = soup(ch09c.steps_drawing(TIMES, learned))
     written = [text.text for text in drawn.select("text")]
     assert written.count("9 times") == 2 and written.count("7 times") == 2
-
-
-def tokenizer_of(words, merges):
-    from tokenizers import Tokenizer
-    from tokenizers.models import BPE
-    from tokenizers.pre_tokenizers import WhitespaceSplit
-    from tokenizers.trainers import BpeTrainer
-
-    tokenizer = Tokenizer(BPE())
-    tokenizer.pre_tokenizer = WhitespaceSplit()
-    size = len(set("".join(words))) + merges
-    trainer = BpeTrainer(vocab_size=size, show_progress=False)
-    tokenizer.train_from_iterator([" ".join(words)], trainer)
-    return tokenizer
 
 
 def test_a_tokenizer_with_other_merges_is_refused(capsys):

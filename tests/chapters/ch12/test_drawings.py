@@ -7,8 +7,6 @@ import torch
 from torch.nn import functional as F
 
 from annotated.chapters.ch12 import drawings as ch12
-from annotated.chapters.ch12 import drawings_c as ch12c
-from annotated.page.notebook import recorded
 from annotated.transformer_xl import relative_shift, update_memory
 
 
@@ -124,14 +122,3 @@ def test_states_must_be_those_of_the_text():
     levels = states_needed(24, 4, 4, 2)
     with pytest.raises(ValueError, match=r"levels must have 5 states, got 24"):
         ch12.reach("hello", levels, 4, 4)
-
-
-def test_runs_are_found_by_their_lengths_and_options():
-    runs = recorded("lengths")["runs"]
-    assert len(ch12c.bits(runs, 32, 64)) == 3
-    assert len(ch12c.bits(runs, 32, 64, clamp_len=63)) == 3
-    assert len(ch12c.bits(runs, 32, 32, clamp_len=63)) == 0
-    plain, same = (
-        ch12c.bits(runs, 32, 256, **option) for option in ({}, {"same_length": True})
-    )
-    assert (plain != same).all()

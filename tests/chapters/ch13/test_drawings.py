@@ -111,7 +111,6 @@ def test_the_models_of_a_kind_are_taken_in_the_order_of_the_columns():
 
 
 def test_a_gradient_that_is_not_replayed_is_refused(capsys):
-    torch.manual_seed(0)
     layer = LSHSelfAttention(16, 2, 8, 1, causal=True)
     x = torch.randn(1, 64, 16, requires_grad=True)
 

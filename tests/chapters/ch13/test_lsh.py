@@ -26,11 +26,6 @@ from annotated.gpt import GPTConfig
 from annotated.reformer import LSHSelfAttention, lsh_attention, lsh_buckets
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def assert_near(actual, expected, limit=1e-5):
     torch.testing.assert_close(actual, expected, rtol=0, atol=limit)
 

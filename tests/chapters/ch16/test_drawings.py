@@ -100,7 +100,6 @@ def test_pytorchs_encoder_is_asked_for_itself(capsys):
 
 
 def test_first_losses_are_of_knowing_nothing_and_of_boasting():
-    torch.manual_seed(0)
     rows = cells(ch16.first_losses(torch.randint(50_257, (60,))))
     good, bad, wanted = (float(row[1]) for row in rows[1:])
     assert abs(good - wanted) < 0.5 and wanted == 10.8 and bad > 300

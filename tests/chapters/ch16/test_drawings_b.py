@@ -11,11 +11,6 @@ from annotated.data.glassllm import glass_model
 from annotated.positions import frequencies
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 def record(rate, bits, seconds=None):
     """Return a record of models that have three seeds 0.01 apart, but for ``bits``."""
     rows = [

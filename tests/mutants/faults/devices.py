@@ -1,25 +1,16 @@
-"""Faults of annotated/devices.py: (text, what replaces it, what is wrong then)."""
-
 TESTS = ("to_device",)
-
-# fmt: off
-FAULTS = {
-    "device_of": [
-        ("chain(model.parameters(), model.buffers())", "model.parameters()",
-         "buffers alone are not seen"),
-        ("chain(model.parameters(), model.buffers())", "model.buffers()",
-         "parameters are not seen"),
-        (', torch.device("cpu"))', ")", "a model without tensors fails"),
-    ],
-    "to_device": [
-        ("{name: to_device(part, device) for name, part in batch.items()}", "batch",
-         "dictionaries stay"),
-        ("make(to_device(part, device) for part in batch)", "batch",
-         "lists and tuples stay"),
-        ("make = getattr(type(batch), \"_make\", type(batch))", "make = tuple",
-         "lists become tuples"),
-        ("getattr(type(batch), \"_make\", type(batch))", "type(batch)",
-         "named tuples fail"),
-        ("return batch.to(device)", "return batch", "tensors stay"),
-    ],
-}
+TABLE = r"""
+device_of
+    chain(model.parameters(), model.buffers())
+        model.parameters()  # buffers alone are not seen
+        model.buffers()  # parameters are not seen
+    , torch.device("cpu")) -> )  # a model without tensors fails
+to_device
+    {name: to_device(part, device) for name, part in batch.items()}
+        batch  # dictionaries stay
+    make(to_device(part, device) for part in batch) -> batch  # lists and tuples stay
+    make = getattr(type(batch), "_make", type(batch))
+        make = tuple  # lists become tuples
+    getattr(type(batch), "_make", type(batch)) -> type(batch)  # named tuples fail
+    return batch.to(device) -> return batch  # tensors stay
+"""

@@ -1,10 +1,6 @@
-"""Faults of data/vendored.py: (text, what replaces it, what is wrong then)."""
-
-# fmt: off
-FAULTS = {
-    "vendored_file": [
-        ("found != sha256", "not found", "any bytes"),
-        ("except OSError", "except KeyError", "no file"),
-        ("but {found}", "but another", "which one is not told"),
-    ],
-}
+TABLE = r"""
+vendored_file
+    found != sha256 -> not found  # any bytes
+    except OSError -> except KeyError  # no file
+    but {found} -> but another  # which one is not told
+"""
