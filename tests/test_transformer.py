@@ -359,6 +359,13 @@ def test_a_batch_may_hold_no_sequence(norm):
     backward(logits)
 
 
+def test_tokens_are_left_alone():
+    model, (source, target) = make_model(), padded_batch()
+    before = source.clone(), target.clone()
+    model(source, target)
+    assert torch.equal(source, before[0]) and torch.equal(target, before[1])
+
+
 def test_the_model_works_where_it_is_moved_to():
     model = make_model().to("meta")
     logits = model(*(tokens.to("meta") for tokens in padded_batch()))
