@@ -160,7 +160,7 @@ def row(weights: Tensor, divided: Tensor) -> Html:
         ax.bar(range(1, len(ordered) + 1), ordered, color=color, edgecolor="none")
         ax.set(ylim=(0, 1.05), xticks=(1, len(ordered)), yticks=(0, 0.5, 1))
         ax.set(title=name, xlabel="key, by weight")
-        ax.text(12.4, 0.95, said[-1], ha="right", va="top")
+        ax.text(4.6, 0.95, said[-1], va="top")
     alt = f"Weights of twelve keys: {said[0]}; divided by √k, {said[1]}."
     return Html(frames.plot_html(figure, alt))
 
@@ -521,7 +521,7 @@ def films(names: Sequence[str], factors: Tensor, degrees: float) -> Html:
     angle = torch.tensor(degrees).deg2rad()
     a, c = angle.cos().item(), angle.sin().item()
     spots = (factors / factors.norm(dim=1).max()).tolist()
-    figure, ax = plt.subplots(figsize=(4.4, 2.6))
+    figure, ax = plt.subplots(figsize=(6.8, 4))
     likes, above = [], {1: -2.0, -1: -2.0}  # the highest name on each side
     for (x, y), name in sorted(
         zip(spots, names, strict=True), key=lambda one: one[0][1]

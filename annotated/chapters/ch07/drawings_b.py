@@ -138,7 +138,7 @@ def copying_sweep(record: dict) -> Html:
 
 def plot_moves(moves: Sequence[float]) -> Figure:
     """Plot moves around a spike, 50 steps before it and a thousand after."""
-    figure, ax = plt.subplots(figsize=(4.4, 2.9))
+    figure, ax = plt.subplots(figsize=(8.2, 2.9))
     ax.plot(range(-50, len(moves) - 50), moves, color=THIS)
     ax.axhline(1, color=OTHER, lw=1)
     ax.set(xlabel="steps after the spike", ylabel="move (× the rate)", ylim=(0, 3.5))

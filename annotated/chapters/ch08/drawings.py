@@ -624,7 +624,7 @@ def warmups_table(runs: Rows, peaks: Rows) -> Html:
 
 def rate_curve(rate_at: Callable[[int], float], steps: int, warmup: int) -> plt.Figure:
     """Plot the learning rate up to step 800, and what of it ``steps`` steps see."""
-    figure, ax = plt.subplots(figsize=(4.375, 2.8))
+    figure, ax = plt.subplots(figsize=(8.2, 2.8))
     every = [*range(1, 801, 6)]
     rates = [rate_at(step) for step in every]
     ax.plot(every, rates, color=OTHER, linewidth=1.2)

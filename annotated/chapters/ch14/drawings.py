@@ -567,7 +567,7 @@ def plot_guesses(
     guesses: Callable[[float], Sequence[float]], every: Sequence[float], c: float
 ) -> Any:
     """Plot how far the guesses of a round are off for this ``c``, and for others."""
-    figure, ax = plt.subplots(figsize=(4.4, 3.2))
+    figure, ax = plt.subplots(figsize=(8.2, 3.2))
     for gain in sorted(every, key=c.__eq__):  # this one last
         look = {"color": THIS, "marker": "o", "ms": 4} if gain == c else {}
         shown = [max(distance, 1e-13) for distance in guesses(gain)]
