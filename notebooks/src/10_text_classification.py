@@ -266,7 +266,7 @@ expect(
 )
 
 # %% [markdown]
-# Read the table by rows. What a keyword gives away, the model knows. *Loops* is a little harder, because a `for` may also stand inside a
+# What a keyword gives away, the model knows. *Loops* is a little harder, because a `for` may also stand inside a
 # comprehension, which isn't a loop here. Three labels need a comparison. To see that a function *calls its own name*, compare
 # names with the one after `def`; to see that a parameter is *rebound* or *ignored*, compare it with all that follows. There it's poor.
 
