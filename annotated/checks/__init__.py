@@ -573,24 +573,49 @@ def check(exercise: str, answer: Any) -> None:
         KeyError: if there is no such exercise.
     """
     cases = exercise_named(exercise).cases()
-    failed = 0
+    results, problems = [], []
     for case in cases:
-        problem = try_case(case, answer)
-        if problem == NOT_DONE:
+        called = _called(case, answer)
+        problems.append(verdict(case, called))
+        results.append(called.result)
+        if problems[-1] == NOT_DONE:
             raise CheckFailed(NOT_DONE)
+    failed = len(cases) - problems.count(None)
+    for case, problem in zip(cases, _agreed(cases, results, problems), strict=True):
         print(f"✗ {case.line}: {problem}" if problem else f"✓ {case.line}")
-        failed += problem is not None
     if failed:
         raise CheckFailed(f"{failed} of {len(cases)} checks of {exercise} failed")
     print(f"all {len(cases)} checks of {exercise} passed")
 
 
+def _agreed(
+    cases: list[Case], results: list, problems: list[str | None]
+) -> list[str | None]:
+    """The problems; where they name several mistakes, the one that explains all."""
+    mistakes = cases[0].exercise.mistakes
+    named = {problem for problem in problems if problem in mistakes}
+    if len(named) < 2:
+        return problems
+
+    def explains(mistake: Callable) -> bool:
+        for case, result in zip(cases, results, strict=True):
+            wrong = case.exercise.result_of(mistake, case)
+            if not close(_as_asked(result, wrong), wrong, _tolerance(case)):
+                return False
+        return True
+
+    told = next((hint for hint, wrong in mistakes.items() if explains(wrong)), None)
+    return [told if told and said in named else said for said in problems]
+
+
 def try_case(case: Case, answer: Any) -> str | None:
     """None if the answer passes, otherwise the hint."""
-    arguments = copied(case.arguments)
-    through = case.exercise.through
-    called = call(answer, arguments, case.gradients, through, seed=case.seed)
-    return verdict(case, called)
+    return verdict(case, _called(case, answer))
+
+
+def _called(case: Case, answer: Any) -> Call:
+    arguments, through = copied(case.arguments), case.exercise.through
+    return call(answer, arguments, case.gradients, through, seed=case.seed)
 
 
 # ---- judging a plain result --------------------------------------------------
@@ -681,7 +706,19 @@ def _reasons(
     if isinstance(expected, Differentiated) and isinstance(result, Differentiated):
         yield from _gradient_reasons(case, result, expected, tolerance)
     yield from _differences(result, expected, quote)
-    yield exercise.hint
+    yield _wrong_values(result, expected, tolerance) + exercise.hint
+
+
+def _wrong_values(result: Any, expected: Any, tolerance: float) -> str:
+    """Which of several values are wrong, in words; empty if all of them are."""
+    if not (isinstance(result, list | tuple) and isinstance(expected, tuple)):
+        return ""
+    pairs = enumerate(zip(result, expected, strict=True), start=1)
+    wrong = [str(place) for place, pair in pairs if not close(*pair, tolerance)]
+    if len(wrong) == len(expected):
+        return ""
+    are = "value {} is" if len(wrong) == 1 else "values {} are"
+    return f"of {len(expected)} {are.format(' and '.join(wrong))} wrong: "
 
 
 def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:

@@ -138,7 +138,7 @@ states = torch.tensor(
 # %% [markdown]
 # The decoder is about to write the year. It says so with a vector of its own, the
 # **query**. Here that is (0, 0, 1): *the year, please*. What a word offers in
-# reply is its **key**, here its state. Do they match? Additive attention
+# reply is its **key**, here its state. Do query and key match? Additive attention
 # ([Bahdanau et al., 2015](https://arxiv.org/abs/1409.0473)) adds query and key,
 # squeezes the sum through a tanh, and boils the result down to one number, the
 # **score**. Two matrices come first. Here $W_k$ turns the 1 of a key into a 2, and
@@ -185,8 +185,8 @@ context = weights @ states  # the weighted average
 ch01.mixing(weights, states, context)
 
 # %% [markdown]
-# It asked for the year, and the fourth number that it got is 23.27, nearly 24. It
-# falls short because the other two words, at 0.02 each, pull it down: a softmax
+# The decoder asked for the year, and the fourth number of the context is 23.27, nearly 24. It
+# falls short because the other two words, at 0.02 each, pull the average down: a softmax
 # gives every finite score a share, however small.
 # <!-- exact: 23.27 = 24 - 38 / (2 + exp(14*tanh(1) - 7*tanh(2))) -->
 # <!-- exact: 0.02 = 1 / (2 + exp(14*tanh(1) - 7*tanh(2))) -->
@@ -239,9 +239,9 @@ ch01.check_attend(attend)
 # <details><summary>Answer</summary>
 #
 # Without the tanh, the query adds the same to every score: as much to that of *7* as to
-# that of *2024*. With it, 20 gets nearest: it makes the lead so large that the other words
-# get next to nothing. Asked for two things at once, it brings back their average, 13.5:
-# neither the month nor the year. So it asks once per step.
+# that of *2024*. With the tanh, w = 20 gets nearest: the lead is then so large that the other
+# words get next to nothing. If you ask for two things at once, you get their average, 13.5:
+# neither the month nor the year. So the decoder asks once per step.
 # <!-- exact: 13.5 = (3 + 24) / 2 -->
 #
 # </details>
@@ -742,14 +742,14 @@ expect(
 )
 
 # %% [markdown]
-# It survives the hard choice. At $\tau = 0.01$ each step sees a single character, and most
-# dates are still read. At 16 each step gets nearly the same average of all characters, and
+# The network survives the hard choice. At $\tau = 0.01$ each step sees a single character, and
+# most dates are still read. At 16 each step gets nearly the same average of all characters, and
 # hardly a date is right.
 #
 # ## 1.6 Pitfalls
 #
-# **All rows of the alignment are the same.** Look for the tanh first. Without it, as you saw
-# in 1.2, the query adds the same number to all scores of a row, $w^\top W_q q$, and that
+# **All rows of the alignment are the same.** Look for the tanh first. Without the tanh, as you
+# saw in 1.2, the query adds the same number to all scores of a row, $w^\top W_q q$, and that
 # cancels in the softmax. The network trains, the loss falls, and all steps have one and the
 # same context. Here are a hundred steps of it:
 
@@ -887,9 +887,9 @@ expect(
 # - An average lets gradients through to the scores. That's how a network learns where
 #   to look.
 # - Additive attention needs a nonlinearity, here the tanh, between sum and
-#   score. Without it the query has no say.
-# - Weights show where the network looks. Hide that place, and most digits of day and year
-#   go wrong; most other symbols don't.
+#   score. Without the tanh, the query changes no weight.
+# - Weights show where the network looks. Hide that place, and most digits of the day and the
+#   year's last two go wrong; most other symbols don't.
 #
 # One thing is still recurrent: each step waits for the one before it, in the encoder and
 # in the decoder. What if attention did *all* the work? That's a Transformer. Its scores

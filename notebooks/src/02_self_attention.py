@@ -115,8 +115,8 @@ x = torch.tensor(
 #
 # **How well do two words match?** Multiply their numbers pair by pair and add up:
 # that is their dot product. For *it* and *cat* we get 0.5 · 2 = 1. For *it* and
-# *street* it's 1 as well, so *it* is torn between them. But for *it* and *tired*
-# it's 0.5 · 1.5 − 0.5 · 0.5 + 1 · 1 = 1.5, as for *it* with itself. All sixteen dot products
+# *street* we get 1 as well, so *it* is torn between both nouns. But for *it* and *tired*
+# we get 0.5 · 1.5 − 0.5 · 0.5 + 1 · 1 = 1.5, as for *it* with itself. All sixteen dot products
 # at once are one matrix product, `x @ x.T`. <!-- exact: 0.5, 1.5 -->
 
 # %% Picture: scores tags=["hide-input"]
@@ -124,13 +124,13 @@ ch02.score(x)
 
 # %% [markdown]
 # The **softmax** turns the four scores of *it* into shares that add up to 1, its
-# **attention weights**: it takes e to the power of each score, and divides by the sum.
+# **attention weights**: it raises e to the power of each score, and divides by the sum.
 #
 # $$w_j = \frac{\exp(e_j)}{\sum_{j'} \exp(e_{j'})}$$
 #
 # Here the sum is 2.72 + 2.72 + 4.48 + 4.48 = 14.40. So *cat* and *street* get
 # 2.72 / 14.40 = 0.19 each, and *it* itself and *tired* 4.48 / 14.40 = 0.31 each. Then
-# take that much of each word's vector and add: animal rises
+# multiply each word's vector by its weight, and add: animal rises
 # from 0.5 to 0.19 · 2 + 0.31 · 0.5 + 0.31 · 1.5 = 1.00, and place falls to 0.38. *Cat* and
 # *street* pull equally hard; *tired* tips the balance towards the animal.
 # <!-- exact: 2.72 = e, 4.48 = e**1.5, 14.40 = 2*e + 2*e**1.5, 0.5, 1.5 -->
@@ -233,7 +233,7 @@ check_close(
 #
 # - **It finds the wrong words.** *Cat* gets 0.35 and *street* 0.10, but *tired* gets 0.32
 #   and *it* itself 0.22: more than half goes to words that aren't nouns. With one vector for
-#   both, you can't make *tired* harder to find without changing what *tired* looks for.
+#   both parts, you can't make *tired* harder to find without changing what *tired* looks for.
 #   <!-- exact: 0.35, 0.10, 0.32, 0.22 -->
 # - **It gets more than it needs.** The pronoun depends on a gender alone, but what comes
 #   back is a mix of all four numbers. And whatever a word hands over also takes part in the
@@ -354,8 +354,8 @@ ch02.check_shipped()
 # $$\mathrm{Var}\Big[\sum_{n=1}^{k} a_n c_n\Big] = k.$$
 #
 # So **the standard deviation of the scores, how far they spread around 0, is √k**. Divide
-# by √k, and it's the same at every width. What if you don't? Here is one query with twelve
-# keys, as wide as you like:
+# the scores by √k, and they spread equally far at every width. What if you don't? Here is one
+# query with twelve keys, as wide as you like:
 
 
 # %%
@@ -397,8 +397,8 @@ ch02.check_row(one_row)
 # <details><summary>The answer</summary>
 #
 # At k = 128, in this row. Rows differ a lot, because what counts is how far the best score
-# is ahead of the second best: one key has that much in a third of such rows at 64, in half
-# of them at 128, and in nearly nine of ten at 4096.
+# is ahead of the second best: one key has 99 % of the weight in a third of such rows at
+# k = 64, in half of them at 128, and in nearly nine of ten at 4096. <!-- given: 99 -->
 #
 # </details>
 #
@@ -449,8 +449,8 @@ ch02.check_gradients(through_softmax, measured)
 # %% [markdown]
 # The width that counts is the width of a *query*, in Transformers usually 64 to 128
 # ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, the
-# scores of a typical row at 64 lose more than half of their gradient, and from there on it
-# falls fast. What √k buys at every width is a row that starts undecided.
+# scores of a typical row at 64 lose more than half of their gradient, and at larger widths the
+# gradient falls fast. What √k buys at every width is a row that starts undecided.
 # [Page 2c](02c_soft_store.ipynb) trains a model with and without the factor.
 #
 # ## 2.5 What it's worth: *il* or *elle*?
@@ -459,9 +459,9 @@ ch02.check_gradients(through_softmax, measured)
 # only *it* looks around (in a Transformer every word does, all at once):
 #
 # 1. **First look.** Its query meets the keys of all eleven words; set *look* to *first* to
-#    see which it picks. What they hand over is **added to** the vector of *it*, where in 2.1
-#    it took its place. This is a **residual connection**: its own vector stays in the sum,
-#    which now holds all the hints.
+#    see which words it picks. What they hand over is **added to** the vector of *it*; in 2.1 it
+#    replaced that vector. This is a **residual connection**: the word's own vector stays in the
+#    sum, which now holds all the hints.
 # 2. **Second look.** With that vector *it* asks again, through the matrices of a second
 #    layer. Now it knows what to look for: here, for *cat*.
 # 3. A linear layer turns what came back into *il* or *elle*.
@@ -483,22 +483,22 @@ run, far = recorded("pronouns"), recorded("far_pronouns")
 ch02.learned(run, far)
 
 # %% [markdown]
-# More parameters explain a part of that: one vector 62 wide has as many as the three roles,
-# and needs 200 to 220 steps, where they need at most 120. The plain average ends at about
-# three in four: half of the pairs agree in gender, so that the pronoun is the same whichever
-# noun is meant, and for the other half it has to guess.
+# More parameters explain a part of that: the model with one vector of width 62 has as many
+# parameters as the model with three roles. It needs 200 to 220 steps; three roles need at most
+# 120. The plain average ends at about three right answers in four: in half of the pairs both
+# nouns have the same gender, so the pronoun is the same whichever noun is meant. In the other
+# half the average has to guess.
 #
-# **Does this task need attention?** Not with eleven words. A GRU learns it as fast: it
-# answers after the last word, and by then it has read *tired*. But insert filler words before
-# *because*, and the GRU has to carry both nouns past all of them:
+# **Does this task need attention?** Not with eleven words. A GRU learns the task as fast: the
+# GRU answers after the last word, and by then it has read *tired*. But insert filler words
+# before *because*, and the GRU has to carry both nouns past all of them:
 
 # %% Figure: words in between tags=["hide-input"]
 ch02.in_between(far)
 
 # %% [markdown]
-# For attention the nouns are still **one step** away, however many words there are. (All at
-# one learning rate, and the GRU with PyTorch's initial weights; with more steps it may get
-# there. [Page 11b](11b_other_models.ipynb) tries other distances.)
+# For attention the nouns are still **one step** away, however many words there are. (With
+# more steps or another learning rate, the GRU may learn this, too. [Page 11b](11b_other_models.ipynb) tries other distances.)
 #
 # Attention also gives us weights to look at. With all three roles, the second look puts 60 to 80 %
 # of its weight on the noun that *it* stands for, averaged over the unseen pairs. In the models
@@ -683,8 +683,8 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 # - Scores are divided by √k, because without the division their standard deviation grows
 #   like √k, and a softmax of scores that are far apart typically passes on almost no
 #   gradient.
-# - It sees a set: order has to be added.
-# - It costs t² scores, and in return all outputs are computed at once, and any two
+# - Self-attention sees a set: order has to be added.
+# - Self-attention costs t² scores. In return all outputs are computed at once, and any two
 #   words are one step apart.
 #
 # Two deeper pages go on from here; you don't need them for chapter 3.

@@ -106,9 +106,8 @@ print(
 # all dates get the same output vector, to within about a thousandth. From one vector the model
 # can make only one distribution, and the best is the overall symbol frequencies. Hardly any
 # gradient reaches the encoder, either. Chapter 6's **rank collapse** is a relative: there the
-# words of one sequence become equal, in an untrained model, and the gradients of its queries and
-# keys vanish ([Noci et al., 2022](https://arxiv.org/abs/2206.03126)). Here training does it, in
-# two layers, and across all dates.
+# words of one sequence become equal, in an untrained model ([Noci et al.,
+# 2022](https://arxiv.org/abs/2206.03126)). Here all dates become equal, in training.
 #
 # **What prevents the collapse?** After five steps of 0.001 the outputs grow more alike at first,
 # too, but then they move apart again, and the loss leaves the line. <!-- given: 0.001 --> *Why* is
@@ -191,9 +190,6 @@ optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
 ch07.check_schedule(noam_rate, optimizer)
 
 # %% [markdown]
-# Width and factor enter the formula only as $f/\sqrt d$, and the height of the peak depends on
-# the product $d\,w$ alone: twice the warm-up at half the width has the same peak, later.
-#
 # To hand the rule to PyTorch, wrap it in a `LambdaLR`:
 #
 # ```python
@@ -480,9 +476,9 @@ ch07.check_lowest()
 # underconfidence is built into this loss ([7c.5](07c_small_print.ipynb) derives how much).
 # <!-- given: 70 --> <!-- exact: 63 = 0.9 * 0.7 -->
 #
-# Is that good? A model that sees the same examples again and again becomes overconfident, and
-# smoothing works against that; if every example is new, smoothing makes an honest model
-# underconfident (7c.5 measures both).
+# Is that good? A model that sees the same examples again and again becomes overconfident;
+# smoothing works against that. If every example is new, smoothing makes an honest model
+# underconfident.
 
 # %% [markdown]
 # ## 7.6 The model: dropout, so that it doesn't memorise

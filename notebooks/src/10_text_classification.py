@@ -59,7 +59,7 @@ def mean_of_real(states, real):
 ch10.pooled_picture(states, real, mean_of_real(states, real))
 
 # %% [markdown]
-# The rest is short. Embed the tokens, add positions, run the encoder with a mask that hides the padding
+# Now the whole classifier: embed the tokens, add positions, run the encoder with a mask that hides the padding
 # ([chapter 4](04_masks.ipynb)), pool, and map to one number for each class, a logit. In `TransformerClassifier` these are
 # `embedding`, `positions`, `encoder`, `pool` and `output`.
 
@@ -139,7 +139,6 @@ expect(
 
 # %% [markdown]
 # Half is not a matter of luck or training: of each pair of twins, a model that is blind to order gets exactly one right.
-# But how often does *your* text have a twin? That's the question of section 10.8.
 #
 # ## 10.3 Eight questions about a function
 #
@@ -267,7 +266,7 @@ expect(
 )
 
 # %% [markdown]
-# Read the table by rows. What a keyword gives away, the model knows. *Loops* is a little harder, because a `for` may also stand inside a
+# What a keyword gives away, the model knows. *Loops* is a little harder, because a `for` may also stand inside a
 # comprehension, which isn't a loop here. Three labels need a comparison. To see that a function *calls its own name*, compare
 # names with the one after `def`; to see that a parameter is *rebound* or *ignored*, compare it with all that follows. There it's poor.
 
@@ -315,7 +314,7 @@ from annotated.page.notebook import recorded
 ch10.poolings_table(recorded("pooling"))
 
 # %% [markdown]
-# Read the last row twice. With padding averaged in, F1 is no lower: training showed the model a little padding, and it learned to live with it. And
+# In the last row, padding is averaged in, and F1 is no lower: training showed the model a little padding, and it learned to live with it. And
 # still 5 to 31 of a hundred functions change a label when the padding gets long. **A score on a test set that is read in the same kind of batches doesn't find this mistake**; reading
 # one text twice does.
 #
@@ -584,8 +583,7 @@ say(ch10.disguise_said(functions, recorded("deeper")))
 # ## 10.10 Exercises
 #
 # You'll find them, with checks and folded solutions, on the
-# [page of exercises](../book/exercises/10_text_classification.ipynb), and in a notebook of their
-# own (`notebooks/exercises/10_text_classification.ipynb`).
+# [page of exercises](../book/exercises/10_text_classification.ipynb).
 #
 # 1. **Mean and maximum of what is real.** From lengths, with no padding in them.
 # 2. **Loss and decisions.** Several labels, from logits that may be huge.

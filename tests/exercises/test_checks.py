@@ -67,6 +67,32 @@ def test_a_hint_names_what_is_wrong(answer, hint):
     assert found is None if hint is None else hint in found
 
 
+def test_of_several_values_the_wrong_ones_are_named():
+    three = case(lambda x: (x, 2 * x, 3 * x), lambda draw: (draw.normal(2),))
+    for answer, said in (
+        (lambda x: (x, 4 * x, 3 * x), "of 3 value 2 is wrong: expected another one"),
+        (lambda x: (9 * x, 2 * x, x), "of 3 values 1 and 3 are wrong: expected anoth"),
+        (lambda x: (9 * x, 9 * x, x), "expected another one"),
+    ):
+        assert try_case(three, answer).startswith(said)
+
+
+def test_the_mistake_that_explains_all_cases_is_named(capsys):
+    mistakes = {"you forgot the sign": abs, "you left it": lambda x: x + 0.0}
+    exercise = Exercise("ch99-agreed", lambda x: 2 * x, "expected", mistakes)
+    for line, number in {"above": 1.0, "below": -1.0}.items():
+        exercise.case(line, lambda draw, number=number: (number,))
+    for answer, said in (
+        (lambda x: x, ["you left it"] * 2),
+        (lambda x: abs(x), ["you forgot the sign"] * 2),
+        (lambda x: 2 * x if x > 0 else x, [None, "you left it"]),
+    ):
+        with pytest.raises(CheckFailed):
+            check("ch99-agreed", answer)
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.partition(": ")[2] or None for line in lines] == said
+
+
 def test_the_line_that_raised_is_shown_and_no_line_of_ours():
     def answer(x):
         return x.no_such_method()

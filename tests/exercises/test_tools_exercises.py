@@ -95,7 +95,7 @@ def test_what_follows_from_statement_and_id_is_made(root):
         "\n| 1. Double | 2 | add a number to itself |"
         "\n| 2. In words: why? | 1 | say why |"
     )
-    assert "Chapter 98 has everything" in first.source
+    assert "Chapter 98 has what you need" in first.source
     assert test.source == 'check("ch98-double", double)'
     made = [dict(cell.metadata["nbgrader"]) for cell in (code, test, words)]
     answer = {"solution": True, "locked": False, "task": False, "schema_version": 3}

@@ -365,6 +365,14 @@ log / ((5 + n) / 6) ** alpha
     log / n**alpha  # finished ones get the plain penalty, n to the power of α
     log * ((5 + n) / 6) ** alpha  # multiplied by the penalty, not divided
     log / ((5 + n) / 6)  # α is missing in the scores
+log / ((5 + n) / 6) ** alpha -> log / ((5 + n) / 6)
+((5 + most) / 6) ** alpha -> ((5 + most) / 6)  # the penalty's exponent α is missing
+log / ((5 + n) / 6) ** alpha -> log / (5 + n / 6) ** alpha
+((5 + most) / 6) ** alpha -> (5 + most / 6) ** alpha
+        # the penalty divides the sum of 5 and the length by 6, not the length alone
+log / ((5 + n) / 6) ** alpha -> log / n
+((5 + most) / 6) ** alpha -> most
+        # log-probabilities are divided by the length: that's a mean, not GNMT's penalty
 log / ((5 + n) / 6) ** alpha -> log / n**alpha
 ((5 + most) / 6) ** alpha -> most**alpha
         # that's the plain penalty, n to the power of α, not GNMT's

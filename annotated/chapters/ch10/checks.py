@@ -1,5 +1,7 @@
 """The exercises of chapter 10; ``__init__.py`` says how one is written."""
 
+import math
+
 import torch
 
 from annotated.checks import exercise, faults
@@ -54,6 +56,16 @@ states.masked_fill(hidden, -torch.inf).amax(dim=1)
         # the sign of the maximum is lost
     states.masked_fill(hidden, -100.0).amax(dim=1)  # {FILLED}
     states.masked_fill(hidden, -1e9).amax(dim=1)  # … than what padding is filled with
+states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None] -> states.mean(dim=1)
+states.masked_fill(hidden, -torch.inf).amax(dim=1) -> states.amax(dim=1)
+        # padding counts as real, in the mean and in the maximum: use `lengths`
+states.masked_fill(hidden, 0.0).sum(dim=1) / lengths[:, None]
+        -> states.masked_fill(hidden, 0.0).mean(dim=1)
+states.masked_fill(hidden, -torch.inf).amax(dim=1)
+        -> states.masked_fill(hidden, 0.0).amax(dim=1)
+        # padding counts as zeros, in the mean and in the maximum
+torch.cat([mean, largest], dim=-1) -> torch.stack([mean, largest], dim=-1).flatten(1)
+        # mean and maximum take turns: first all means, then all maxima
 [mean, largest] -> [largest, mean]  # the maximum comes first
 [mean, largest], dim=-1 -> [mean, largest], dim=0
         # stacked below each other: a text is one row
@@ -102,11 +114,27 @@ def _(draw):
 
 # ---- loss and decisions --------------------------------------------------------
 
+INFINITE = (
+    "the logarithm of a chance that was rounded to 0 is infinite: compute it from the "
+    "logit, without an exponential of hundreds"
+)
+BOUNDED = "a bound in the logarithm hides how wrong a sure answer is"
+
+
+def bounded(result, logits, answers, thresholds):
+    """Symptoms in the loss of logits of hundreds: no number, or far too small a one."""
+    loss, wrong = float(result[0]), logits * (1 - 2 * answers)
+    if not math.isfinite(loss):
+        return INFINITE
+    low, high = (wrong.clamp(0, most).mean().item() for most in (9, 40))
+    return BOUNDED if wrong.max() > 100 and low < loss < high else None
+
 
 @exercise(
     "ch10-labels",
     "expected the mean over all texts and labels of the cross-entropy of each answer, "
     "and yes where a chance is above its label's threshold",
+    symptoms=bounded,
     also=("loss.mean()", "loss.mean().item()"),
 )
 def loss_and_yes(logits, answers, thresholds):
@@ -120,22 +148,32 @@ def loss_and_yes(logits, answers, thresholds):
 loss_and_yes.instead("""
 F.softplus(logits) - answers * logits
     -(answers * logits.sigmoid().log() + (1 - answers) * (1 - logits.sigmoid()).log())
-        # the logarithm of a chance that was rounded to 0 is infinite: compute it from
-        the logit
+        # {INFINITE}
     -(answers * logits.sigmoid().clamp(min=1e-6).log() + (1 - answers) * (1 -
         logits.sigmoid()).clamp(min=1e-6).log())
-        # a bound in the logarithm hides how wrong a sure answer is
+        # {BOUNDED}
     -answers * logits.log_softmax(dim=-1)
         # a softmax makes labels rivals: each is a question of its own
     F.softplus(-logits) * answers
         # the loss of answers that are no is missing
+    F.softplus(-logits)  # the loss takes every answer for yes
+    answers * logits - F.softplus(logits)
+        # the loss has the wrong sign: the logarithm of a chance is negative
+    -answers * F.logsigmoid(logits) - (1 - answers) * (1 - F.logsigmoid(logits))
+        # the chance of no is 1 − p: its logarithm isn't 1 minus that of p
     F.softplus(logits) - (1 - answers) * logits  # yes and no are exchanged in the loss
     F.softplus(logits.sigmoid()) - answers * logits.sigmoid()
         # chances are taken for logits: one sigmoid too many
     (logits.sigmoid() - answers) ** 2  # that's the squared error
     F.binary_cross_entropy(logits.float().sigmoid(), answers.float(), reduction="none")
         # from chances, PyTorch's loss is never above 100: compute it from the logits
+F.softplus(logits) - answers * logits -> -answers * logits.log_softmax(dim=-1)
+loss.mean() -> loss.sum(dim=1).mean()
+        # that's the cross-entropy of one label out of all: its softmax makes labels
+        rivals
 loss.mean() -> loss.sum()  # added up, not averaged
+loss.mean() -> loss.sum(dim=0).mean()
+        # averaged over labels alone: divide by the number of texts, too
 loss.mean() -> loss.sum(dim=1).mean()
         # averaged over texts alone: divide by the number of labels, too
 loss.mean() -> loss.mean(dim=0)  # one number is asked, not one for each label
@@ -233,10 +271,13 @@ max(counts.values())
     int(len(counts) == 1) * counts.total()
         # a bag with both answers isn't lost: one of them is right
     counts[1]  # always yes; a model says the commoner answer
+    1  # one text of each bag counts as right: count all that have the commoner answer
 right / len(texts)
     right / len(bags)  # divided by the bags, not by the texts
     sum(max(c.values()) / c.total() for c in bags.values()) / len(bags)
         # each bag counts the same, however many texts it has: count texts
+    right / len(set(map(tuple, texts)))
+        # a text that occurs twice counts twice, in the number of texts, too
     right  # that's the number of texts, not their share
     1 - right / len(texts)  # that's the share it must get wrong
 """)
@@ -335,6 +376,16 @@ hits = said = are = 0.0\n    for logits, answers in batches:
     hits / (said + are).clamp(min=1)  # the 2 is missing: all right would give one half
     hits / (said + are - hits).clamp(min=1)
         # hits divided by all that is yes or was said so: that's not F1
+    (hits / said.clamp(min=1) + hits / are.clamp(min=1)) / 2
+        # that's the plain mean of precision and recall; F1 is their harmonic mean
+logits > 0 -> logits.sigmoid() > 0  # every chance is above 0: compare it with one half
+each.mean()
+    ((each * are).sum() / are.sum().clamp(min=1))
+        # labels are weighted by how often they are yes: each counts the same
+    (each.sum() / (said + are > 0).sum().clamp(min=1))
+        # a label that is never yes and never said to be counts, too, with an F1 of 0
+    each.masked_fill(said + are == 0, 1.0).mean()
+        # a label that is never yes and never said to be has an F1 of 0, not of 1
 """)
 
 
@@ -363,6 +414,13 @@ def _(draw, sizes, shares):
     return scored(draw, sizes, shares)
 
 
+@macro_f1.case("a label that is never yes, and never said to be")
+def _(draw):
+    (batches,) = scored(draw, [7, 5], [0.5, 0.4, 0.0])
+    never = torch.tensor([0.0, 0.0, 9.0])
+    return ([(logits - never, answers) for logits, answers in batches],)
+
+
 @macro_f1.case("nothing is yes, and nothing was said to be")
 def _(draw):
     return ([(-draw.uniform(1, 2, 3, 2), torch.zeros(3, 2))],)
@@ -382,10 +440,25 @@ def _(draw):
 # ---- cool the logits -----------------------------------------------------------
 
 
+def nearby(result, validation, test):
+    """Symptoms: no number as the loss, or a temperature that is nearly right."""
+    by, loss = map(float, result)
+    if not math.isfinite(loss):
+        return "the loss isn't a number: compute it from the logits, as in exercise 2"
+    best = cooled.right(validation, test)[0]
+    if 0.0125 < abs(by / best - 1) < 0.08:
+        return (
+            "the temperature is a few percent off: try values that are nearer to each "
+            "other, each less than one percent above the last"
+        )
+    return None
+
+
 @exercise(
     "ch10-temperature",
     "expected the temperature with the lowest loss on validation, to one percent, and "
     "then the mean loss per answer on test with it",
+    symptoms=nearby,
     tolerance=0.0125,
 )
 def cooled(validation, test):
@@ -421,7 +494,16 @@ nats(test, best)
     nats(validation, best)  # the loss is that of validation, not that of test
     nats(test, 1.0)  # that's the loss on test as it was, without the temperature
     test[0].numel() * nats(test, best)  # added up, not averaged
-2000 -> 176  # … to one percent
+    test[0].shape[1] * nats(test, best)
+        # averaged over texts alone: divide by the number of labels, too
+nats(validation, steps)
+    (nats(validation, steps) * len(validation[0]) + nats(test, steps) * len(test[0]))
+        # fitted on validation and test together: test is for the loss alone
+return best, -> return 1 / best,
+        # that's 1/T: the logits are divided by the temperature
+return best, nats(test, best).item() -> return nats(test, best).item(), best
+        # the temperature comes first, then the loss
+2000 -> 176  # … a few percent off
 """)
 
 
