@@ -134,7 +134,7 @@ chain(
 )
 
 # %% [markdown]
-# And $\mathrm{sg}$? That's **stop-gradient**, `detach()` in PyTorch: no gradient flows into the
+# $\mathrm{sg}$ is **stop-gradient**, `detach()` in PyTorch: no gradient flows into the
 # memory. Without it, each loss would send gradients through earlier segments too, and you would
 # have to keep the graphs of those segments.
 #
@@ -617,8 +617,8 @@ ch12.border_explorer(packed, symbols.symbols, first_line, in_the_browser)
 #
 # </details>
 #
-# But this model differs from the plain one in two ways, memory *and* relative positions.
-# Which of the two helps?
+# But this model differs from the plain one in two ways: it has a memory *and* relative positions.
+# Which one helps?
 
 # %% Table: memory and relative positions, each alone tags=["hide-input", "remove-stdout"]
 controls = recorded("segments_controls")["runs"]
@@ -637,7 +637,7 @@ ch12.results_table(runs + controls)
 # Can longer training replace the memory? The plain model doesn't catch up: it needs 2.58 bits after
 # 1,200 steps, and the model that remembers needs 2.51 after 600. With relative positions and no
 # memory, twice the training is worth more than the memory: 2.46. But the model that remembers gains
-# by more steps as well, and ends at 2.30.
+# from more steps as well, and ends at 2.30.
 # <!-- printed: 2.58, 2.51, 2.46, 2.30 -->
 #
 # ## 12.7 What does it cost, and what is it worth?

@@ -396,7 +396,7 @@ ch17_learning.images_figure(images)
 # %% [markdown]
 # Row, column, or both? Nearly all of the gain comes from the column. And of seven strides, the image's width is by far the best, with every seed.
 #
-# Why is "one pixel off" no help? At pixel $i$, a decoder predicts pixel $i + 1$. So "above" is $i - 15$, not $i - 16$, and keys at multiples of 16 show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easily off by one.
+# Why does "one pixel off" hardly help? At pixel $i$, a decoder predicts pixel $i + 1$. So the pixel above that one is $i - 15$, and keys at $i - 16$, $i - 32$, … show the column of the pixel *before*. (Child et al.'s near keys are a whole row, so $i - 15$ is among them.) A pattern is a claim about the data, an **inductive bias**, and this one is easily off by one.
 #
 # ## 17.7 Windows in today's models
 #
