@@ -233,8 +233,8 @@ ch11.check_gpt()
 # ## 11.4 Is attention better than an average?
 #
 # Our text is the source code of Python's own standard library: two million characters from
-# 39 modules to learn from, and eight other modules to test on. Each token is one character.
-# The model is tiny: two layers of width 48, four heads, no dropout. It trains with
+# 39 modules to learn from, and eight other modules to test on. The model works at character level: each token is one character.
+# It's tiny: two layers of width 48, four heads, no dropout. It trains with
 # [chapter 7](07_training.ipynb)'s loop and cross-entropy for 3,000 steps, each on 16 random windows
 # of 64 characters.
 

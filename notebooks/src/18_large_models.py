@@ -19,7 +19,7 @@ ch18.hero(ch18.gaps(rows, ch18.joined(rows, len(rows))[0], compiled))
 
 # %% [markdown]
 # By the end of this chapter you can say where the memory of a training run goes, accumulate gradients, train with 16 bits, checkpoint, and check each in ten lines. You need the training loop of [chapter 7](07_training.ipynb)
-# and the GPT of [chapter 11](11_text_generation.ipynb). About 40 minutes.
+# and the GPT of [chapter 11](11_text_generation.ipynb). About 45 minutes.
 
 # %% [markdown]
 # ## 18.1 Where does the memory go?
