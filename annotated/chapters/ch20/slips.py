@@ -51,7 +51,7 @@ class Slip:
     id: str
     source: str  #: "S0" to "S4"; "S1, S4" if both have it
     section: str  #: of the (first) source, a key of ``book/sources.yml``
-    chapter: str  #: of the book, which teaches it
+    page: str  #: of the book, which teaches it: "04c_broken_masks"
     #: mask, position, loss, normalisation, scale, decoding, batch, claim or code
     family: str
     least: float  #: ``wrong`` and ``right`` differ by at least this
@@ -60,6 +60,11 @@ class Slip:
     effect: str  #: what was measured; numbers of the run are filled in
     repair: str
     guard: str  #: the test that fails if this book makes the mistake
+
+    @property
+    def chapter(self) -> int:
+        """The number of the chapter that teaches it."""
+        return int(self.page[:2])
 
     def said(self, runs: list[dict[str, float]]) -> str:
         """Return the effect, with the medians of several ``runs`` filled in."""
