@@ -251,8 +251,8 @@ def edits(word):
 play(
     edits,
     label="Edits between what was written and the dictionary",
-    word=["combing", "lecture", "tomato", "honorific"],
-    start={"word": "honorific"},
+    word=["combing", "tomato", "honorific", "gutenberg"],
+    start={"word": "gutenberg"},
     question="How many sounds are wrong? Compare both sequences by eye, then look "
     "at the last cell.",
 )

@@ -199,7 +199,7 @@ def curve(
     ax.plot(range(1, last + 1), losses, color=THIS, alpha=0.25, linewidth=1)
     for name, level in levels.items():
         ax.axhline(level, color=other, linewidth=1, linestyle=":")
-        ax.text(1, level - 0.4, f"{name}: {level:.2f}", color=other)
+        ax.text(1, level - 0.6, f"{name}: {level:.2f}", color=other)
     return show(
         ax.figure,
         title=f"From step {control.reads_from()} on, it reads",
