@@ -99,9 +99,8 @@ print(
 #
 # </details>
 #
-# **Where do the grey runs get stuck?** At 2.27 nats. Zeros are common in dates and eights are
-# rare, and 2.27 nats per symbol is what you pay if you know these frequencies and nothing
-# else (the *unigram entropy*). If you knew only *which position* you are at, you'd pay just 1.12: the fifth symbol,
+# **Where do the grey runs get stuck?** At 2.27 nats. That is what you pay per symbol if you know how
+# common each symbol is and nothing else (the *unigram entropy*). If you knew only *which position* you are at, you'd pay just 1.12: the fifth symbol,
 # for example, is always a hyphen. A stuck run doesn't even use that. <!-- exact: 2.27, 1.12 -->
 #
 # **What holds them back?** The lower panel shows it. Within fifteen steps, all positions of
@@ -204,7 +203,7 @@ ch07.check_schedule(noam_rate, optimizer)
 # ## 7.3 One step, line by line
 #
 # **Target and labels** are the same date, shifted by one: at each position the decoder should
-# answer with the symbol that comes *next*, as in section 6.1. Chapter 1's `make_batch` prepares
+# answer with the symbol that comes *next*. Chapter 1's `make_batch` prepares
 # both. (If your rows of ids hold both the start and the end symbol, take `rows[:, :-1]` and
 # `rows[:, 1:]`.)
 
@@ -252,7 +251,7 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 # > 0.
 #
 # **Why not plain gradient descent?** Adam's division lets every parameter move by about
-# $r$, as a rule, however small its gradient. On our dates gradient descent with momentum learns, too, but
+# $r$, however small its gradient. On our dates gradient descent with momentum learns, too, but
 # more slowly: at the best of three rates the three seeds end at 0.29 to 0.42 nats, and Adam's at a
 # median of 0.20 (7.1). <!-- recorded plain_descent: 0.29 = record["rows"][0]["end"], 0.42 =
 # record["rows"][1]["end"] --> <!-- recorded rates: 0.20 = record["rows"][41]["end"] --> Why Adam
@@ -504,8 +503,7 @@ ch07.few_dates_ends(recorded("regularisation"))
 # the loss on new dates, and yet a few more symbols come out right.
 #
 # The paper saw the same in translation: smoothing "hurts perplexity, as the model learns to be more
-# unsure, but improves accuracy and BLEU score". (Perplexity is $e^{\text{loss}}$; BLEU compares the
-# words that come out.) Why wrong targets help isn't settled ([Müller et al.,
+# unsure, but improves accuracy and BLEU score". Why wrong targets help isn't settled ([Müller et al.,
 # 2019](https://arxiv.org/abs/1906.02629)).
 #
 # ## 7.7 The gradient: clipping
