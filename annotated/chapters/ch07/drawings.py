@@ -589,7 +589,7 @@ def few_dates_ends(few: dict) -> Html:
         if y == 0:
             for values, name, colour in ((seen, "seen", OTHER), (new, "new", THIS)):
                 where = {"textcoords": "offset points", "color": colour}
-                loss.annotate(name, (max(values), y), (0, 9), ha="center", **where)
+                loss.annotate(name, (max(values), y), (0, 9), ha="left", **where)
     gap.axvline(0, color=COLOURS["ink"], lw=1)
     loss.set(title="loss (nats)", xlim=(-0.02, 0.62))
     gap.set(title="confidence − accuracy (points)", xlim=(-8, 18), xticks=(-5, 0, 5))
