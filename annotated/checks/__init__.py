@@ -88,7 +88,6 @@ __all__ = [
     "faults",
     "fused",
     "overflown",
-    "tensor_for_bool",
 ]
 
 EXERCISE = re.compile(r"ch\d\d-[a-z0-9]+(-[a-z0-9]+)*")
@@ -670,12 +669,6 @@ def overflown(result: Any, *arguments: Any) -> str | None:
         return "not a number: does the exponential of a large score overflow?"
 
 
-def tensor_for_bool(verdict: Any, *arguments: Any) -> str | None:
-    """A symptom of several exercises: a tensor where True or False is asked for."""
-    if isinstance(verdict, Tensor) and verdict.numel() == 1:
-        return "your function returns a tensor: a plain True or False is asked for"
-
-
 def _symptom(case: Case, result: Any) -> str | None:
     if isinstance(result, str) and result in case.exercise.broken:
         return case.exercise.broken[result]
@@ -801,11 +794,11 @@ def _tolerance(case: Case) -> float:
 
 
 def _as_asked(result: Any, expected: Any) -> Any:
-    """A number for a tensor of one, where a number is asked for, in a list as well."""
+    """A plain value for a tensor of one, where one is asked for, in a list as well."""
     if type(result) in (list, tuple) and type(expected) in (list, tuple):
         pairs = zip_longest(result, expected[: len(result)])
         return type(result)(_as_asked(*pair) for pair in pairs)
-    asked = isinstance(expected, int | float) and not isinstance(expected, bool)
+    asked = isinstance(expected, int | float)
     if asked and isinstance(result, Tensor) and result.dim() == 0:
         return result.item()
     return result

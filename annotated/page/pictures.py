@@ -39,6 +39,7 @@ class Matrix:
         skip: of the cells, read row by row as one line, the first that are left out.
         cut: length of the pieces that the rest is cut into; a bar begins each.
         wrong: ``(t, k)``; where it is True, a number is underlined, and red.
+        framed: ``(t, k)``; where it is True, a cell is framed, and its number bold.
 
     Raises:
         ValueError: if labels, mask or heads do not fit the values.
@@ -58,6 +59,7 @@ class Matrix:
     skip: int = 0
     cut: int = 0
     wrong: Bool[Tensor, "..."] | None = None
+    framed: Bool[Tensor, "..."] | None = None
 
     def __post_init__(self):
         t, k = self.table.shape
@@ -103,7 +105,7 @@ class Matrix:
         rest = i * self.table.shape[1] + j - self.skip  # place in what isn't skipped
         kinds = {
             "hidden": not text,
-            "lit": lit,
+            "lit": lit or (self.framed is not None and self.framed[i, j]),
             "faded": chosen and not lit,
             "head": j % width == 0 and j > 0,
             "skipped": rest < 0,

@@ -93,19 +93,20 @@ print(
 #
 # Some do, if the rate falls soon: after five steps at 0.01 and then 0.001, all three runs
 # recovered, in 65 to 125 steps. After sixty steps at 0.01, a hundred steps of 0.001 changed
-# nothing. So start again. <!-- given: 0.01, 0.001 -->
+# nothing. At 0.01 itself, two of the three leave the line within 300 steps, but end at 1.68 and
+# 1.93 nats, far behind. Starting again is faster. <!-- given: 0.01, 0.001 -->
+# <!-- recorded rates: 1.68 = record["rows"][11]["end"], 1.93 = record["rows"][10]["end"] -->
 #
 # </details>
 #
-# **Where do the grey runs get stuck?** At 2.27 nats. Zeros are common in dates and eights are
-# rare, and 2.27 nats per symbol is what you pay if you know these frequencies and nothing
-# else. If you knew only *which position* you are at, you'd pay just 1.12: the fifth symbol,
+# **Where do the grey runs get stuck?** At 2.27 nats. That is what you pay per symbol if you know how
+# common each symbol is and nothing else (the *unigram entropy*). If you knew only *which position* you are at, you'd pay just 1.12: the fifth symbol,
 # for example, is always a hyphen. A stuck run doesn't even use that. <!-- exact: 2.27, 1.12 -->
 #
 # **What holds them back?** The lower panel shows it. Within fifteen steps, all positions of
 # all dates get the same output vector, to within about a thousandth. From one vector the model
 # can make only one distribution, and the best is the overall symbol frequencies. Hardly any
-# gradient reaches the encoder, either. Chapter 6's **rank collapse** is a relative: there the
+# gradient reaches the encoder. Chapter 6's **rank collapse** is related: there the
 # words of one sequence become equal, in an untrained model ([Noci et al.,
 # 2022](https://arxiv.org/abs/2206.03126)). Here all dates become equal, in training.
 #
@@ -114,8 +115,9 @@ print(
 # still open; [page 7b](07b_adam.ipynb) tests three explanations.
 #
 # **Couldn't you just use a lower learning rate?** You could, if you knew where the cliff is: the
-# rate beyond which nothing is learned. Every model has its own cliff, and a warm-up moves the
-# cliff to the right.
+# rate beyond which the final loss shoots up. Every model has its own cliff ([Wortsman et al.,
+# 2024](https://arxiv.org/abs/2309.14322), sweep several sizes), and a warm-up moves the cliff to
+# the right.
 
 # %% Table: schedules at 0.01, and each at its best rate tags=["hide-input", "remove-stdout"]
 ch07.schedules(sweep)
@@ -123,17 +125,9 @@ ch07.schedules(sweep)
 # %% [markdown]
 # At 0.01 a fall *without* a warm-up isn't enough: the median run ends at 2.22 nats, next to the
 # symbol frequencies. After a warm-up, the fall brings the loss at 0.01 far down. But at its best
-# rate, the warm-up alone ends no higher than a warm-up with a fall. So in these 300 steps the
-# warm-up does most of the work. <!-- given: 0.01 --> <!-- recorded rates: 2.22 =
+# rate, the warm-up alone ends no higher than a warm-up with a fall, and a constant rate only a
+# little higher. What the warm-up buys is above all room: rates ten times as high still work. <!-- given: 0.01 --> <!-- recorded rates: 2.22 =
 # median(row["end"] for row in record["rows"] if row["shape"] == "falling") -->
-#
-# <details><summary>Is this only about post-norm?</summary>
-#
-# The cliff at 0.01, yes. With the norm first, as in most models today, the runs without a
-# warm-up learn at this rate, though much less than with a warm-up and a fall. At 0.03 they hardly
-# learn ([7b.5](07b_adam.ipynb)). <!-- given: 0.01, 0.03 -->
-#
-# </details>
 
 # %% [markdown]
 # ## 7.2 The schedule: linear up, inverse square root down
@@ -209,7 +203,7 @@ ch07.check_schedule(noam_rate, optimizer)
 # ## 7.3 One step, line by line
 #
 # **Target and labels** are the same date, shifted by one: at each position the decoder should
-# answer with the symbol that comes *next*, as in section 6.1. Chapter 1's `make_batch` prepares
+# answer with the symbol that comes *next*. Chapter 1's `make_batch` prepares
 # both. (If your rows of ids hold both the start and the end symbol, take `rows[:, :-1]` and
 # `rows[:, 1:]`.)
 
@@ -243,8 +237,6 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 
 
 # %% [markdown]
-# The optimiser is Adam, and its settings will come up again:
-#
 # > **Adam in three lines** ([Kingma and Ba, 2015](https://arxiv.org/abs/1412.6980)). For each
 # > parameter $\theta$, Adam keeps two running means, $m$ of the gradient $g$ and $u$ of its square:
 # >
@@ -253,14 +245,16 @@ def training_step(model, batch, optimizer, schedule, clip=1.0):
 # > \theta &\leftarrow \theta - r\, \frac{\hat m}{\sqrt{\hat u} + \mathrm{eps}} \end{aligned}$$
 # >
 # > Here $r$ is the learning rate. Both means begin at 0, which makes them too small at first, and
-# > the hats correct for that: $\hat m = m/(1-\beta_1^n)$ and $\hat u = u/(1-\beta_2^n)$ in step
+# > the hats correct for that (*bias correction*): $\hat m = m/(1-\beta_1^n)$ and $\hat u = u/(1-\beta_2^n)$ in step
 # > $n$. A mean with $\beta$ remembers about $1/(1-\beta)$ steps. With the paper's $\beta_1 = 0.9$
 # > and $\beta_2 = 0.98$ that's ten steps and fifty. The tiny eps, $10^{-9}$, prevents a division by
 # > 0.
 #
 # **Why not plain gradient descent?** Adam's division lets every parameter move by about
-# $r$, as a rule, however small its gradient. On our dates gradient descent with momentum learns, too, but
-# more slowly: even at the best of three rates, all three seeds end above Adam's median. Why Adam
+# $r$, however small its gradient. On our dates gradient descent with momentum learns, too, but
+# more slowly: at the best of three rates the three seeds end at 0.29 to 0.42 nats, and Adam's at a
+# median of 0.20 (7.1). <!-- recorded plain_descent: 0.29 = record["rows"][0]["end"], 0.42 =
+# record["rows"][1]["end"] --> <!-- recorded rates: 0.20 = record["rows"][41]["end"] --> Why Adam
 # does so well on Transformers is debated: now and then gradients are huge ([Zhang et al.,
 # 2020](https://arxiv.org/abs/1912.03194)), and many words are rare ([Kunstner et al.,
 # 2024](https://arxiv.org/abs/2402.19449)).
@@ -307,12 +301,10 @@ ch07.losses_and_norms(losses, norms)
 
 # %% [markdown]
 # **Why `zero_grad` at all?** Because `backward` computes the gradients by backpropagation and
-# *adds* them to those that are already there. (Why the loss starts above $\ln 14$, that of a
-# blind guess: [section 8.3](08_copy_task.ipynb).)
+# *adds* them to those that are already there.
 #
-# For a whole training run, the book's `fit(model, loss, batches, optimizer, …)` is this step in a
-# loop, with accumulation (7.4), mixed precision and checkpoints
-# ([page 7c](07c_small_print.ipynb)).
+# The book's `fit(model, loss, batches, optimizer, …)` is this step in a
+# loop, with accumulation (7.4), mixed precision and checkpoints ([page 7c](07c_small_print.ipynb)).
 #
 # ## 7.4 The batch: count tokens, not sentences
 #
@@ -320,7 +312,7 @@ ch07.losses_and_norms(losses, norms)
 # you always take 32 sentences, then a single long one decides how much memory you need. That's
 # why the paper counts **tokens**. You sort the sequences by length and start a new batch whenever
 # one more sequence would make the rectangle too large. At the end you shuffle the *batches*, so
-# that training doesn't go from short to long. Here are six sequences, with at most twelve
+# that training doesn't go from short to long (*bucketing*). Here are six sequences, with at most twelve
 # positions per batch:
 
 # %% Figure: six sequences in batches tags=["hide-input"]
@@ -345,7 +337,6 @@ ch07.means(labels)
 ch07.check_means(labels)
 
 # %% [markdown]
-# Averaged per sentence, the lone token pulls four times as hard as any token of the longer one.
 # You usually want the mean over tokens, and `F.cross_entropy(…, ignore_index=pad)` computes that
 # mean.
 #
@@ -401,7 +392,7 @@ assert abs(whole - evaluate(model, label_loss, parts)) > 1e-4
 # ## 7.5 The loss: label smoothing
 #
 # On an example that the model already gets right, cross-entropy still asks for more confidence. If
-# you give the right symbol 99 %, cross-entropy asks for 99.9 %, and only ever-larger logits can get
+# you give the right symbol 99 %, cross-entropy asks for 99.9 %, and only ever-larger logits can get
 # there. **Label smoothing** ([Szegedy et al., 2016](https://arxiv.org/abs/1512.00567)) changes the
 # target instead. In our version, the right symbol should get $1 - \varepsilon$, and the others
 # share the remaining $\varepsilon$. Padding gets nothing, so each of the $v - 2$ others gets
@@ -418,9 +409,8 @@ ch07.targets(labels[0], wanted[0])
 
 # %% [markdown]
 # The loss says how far the model's probabilities $\hat p$ are from this target $q$. We use the
-# Kullback–Leibler divergence, which is the cross-entropy minus the target's own entropy. That
-# entropy is a constant, so the gradient is the same, but now the loss is 0 exactly where
-# $\hat p = q$:
+# Kullback–Leibler divergence: the cross-entropy minus the target's own entropy, a constant. So the
+# gradient is the same, but the loss is 0 exactly where $\hat p = q$:
 #
 # $$\mathrm{KL}(q \,\|\, \hat p) = \sum_y q_y \ln\frac{q_y}{\hat p_y}.$$
 #
@@ -444,9 +434,8 @@ show_source(LabelSmoothing.forward, fold="The module's version")
 ch07.check_smoothing(smoothing_loss)
 
 # %% [markdown]
-# Szegedy et al. and PyTorch's `nn.CrossEntropyLoss(label_smoothing=ε)` share $\varepsilon$ among
-# *all* $v$ symbols, including the right one and the padding. With few symbols you notice the
-# difference ([chapter 7c](07c_small_print.ipynb)).
+# PyTorch's `nn.CrossEntropyLoss(label_smoothing=ε)` shares $\varepsilon$ among
+# *all* $v$ symbols, the right one and the padding, too ([page 7c](07c_small_print.ipynb)).
 #
 # **Predict, then try.** The model gives the right symbol 70 %. At what $\varepsilon$ is that
 # too much, so that the loss pushes it *down*? Does it matter whether there are five symbols or
@@ -471,7 +460,7 @@ ch07.check_lowest()
 #
 # ### Smoothed models are underconfident on purpose
 #
-# What if the answer isn't certain? Suppose that a symbol really comes next 70 % of the time. The
+# A model is **calibrated** if it's right as often as it is sure. What if the answer isn't certain? Suppose that a symbol really comes next 70 % of the time. The
 # smoothed targets then ask for less: with many symbols, for 63 % at $\varepsilon = 0.1$. So
 # underconfidence is built into this loss ([7c.5](07c_small_print.ipynb) derives how much).
 # <!-- given: 70 --> <!-- exact: 63 = 0.9 * 0.7 -->
@@ -493,11 +482,11 @@ ch07.seen_and_new(ch07.memorised())
 # **Dropout** ([Srivastava et al., 2014](https://jmlr.org/papers/v15/srivastava14a.html)) makes
 # memorising harder; it's a form of **regularisation**. In training, dropout sets each number to 0
 # with probability $\rho$, at random and anew in each step, and divides the others by $1 - \rho$,
-# so that the sum that the next layer sees is, on average, as large as at inference. There nothing
+# so that the sum that the next layer sees is, on average, as large as at inference. At inference nothing
 # is dropped.
 #
 # The paper (section 5.4) puts dropout in two places: on the sum of embedding and position, and on
-# what each sublayer *adds* to the stream. Most libraries have two more, and so do we: on the
+# what each sublayer *adds* to the residual stream. Most libraries have two more, and so do we: on the
 # attention weights, and inside the feed-forward network.
 #
 # What does dropout buy? At 0.1, dropout makes the model a little worse on the dates it has seen
@@ -511,11 +500,10 @@ ch07.few_dates_ends(recorded("regularisation"))
 # Dropout of 0.3 is too much for this small model in 500 steps: the loss is higher even on the
 # dates it has seen. <!-- given: 0.3 --> Smoothing *alone* lowers the loss on new dates a little,
 # but goes too far: the overconfident model is now underconfident. *With dropout*, smoothing raises
-# the loss on new dates, and yet with every seed a few more symbols come out right.
+# the loss on new dates, and yet a few more symbols come out right.
 #
 # The paper saw the same in translation: smoothing "hurts perplexity, as the model learns to be more
-# unsure, but improves accuracy and BLEU score". (Perplexity is $e^{\text{loss}}$; BLEU compares the
-# words that come out.) Why wrong targets help isn't settled ([Müller et al.,
+# unsure, but improves accuracy and BLEU score". Why wrong targets help isn't settled ([Müller et al.,
 # 2019](https://arxiv.org/abs/1906.02629)).
 #
 # ## 7.7 The gradient: clipping
@@ -539,8 +527,8 @@ ch07.check_clipping(clip_by_hand)
 
 # %% [markdown]
 # **Doesn't Adam do that anyway?** A factor that is the same in *every* step does cancel in Adam's
-# division. A single spike doesn't: Adam remembers it for hundreds of steps, and
-# [7b.7](07b_adam.ipynb) lets you play with it.
+# division. A single spike doesn't, because $\hat u$ remembers it for hundreds of steps and makes
+# them too short ([7b.7](07b_adam.ipynb) lets you play with it).
 
 # %% Adam's moves around a spike tags=["hide-input"]
 torch.manual_seed(2)
@@ -565,6 +553,9 @@ cases = {
 }
 spiked = {name: list(spike_moves(*case)) for name, case in cases.items()}
 
+# %% tags=["remove-input"]
+say(ch07.spikes_said(spiked))
+
 # %% Measured: the spike's moves, and the norms of 7.3 tags=["hide-input", "proof"]
 from statistics import median
 
@@ -586,7 +577,7 @@ print(
 )
 
 # %% [markdown]
-# The paper doesn't mention clipping; today's recipes usually clip, often at $c = 1$. For a small
+# Today's recipes often clip at $c = 1$. For a small
 # model that can mean clipping *always*, as in 7.3, where the model learned all the same. To clip
 # spikes alone, look at the usual norm first and set $c$ well above that norm.
 #
@@ -618,14 +609,14 @@ print(f"measured: one batch of 64 dates, {again[-1]:.3f} nats")
 # %% [markdown]
 # **2. Find the peak learning rate with a short sweep.** Train short runs of a few hundred steps,
 # each with a peak three times that of the last and a warm-up over a tenth of the steps, until the
-# final loss *rises* again. Then choose a peak a little below that. At the top of this page, the runs
+# final loss *rises* again. Then choose a peak one or two stops below that. At the top of this page, the runs
 # with a warm-up and a fall have nearly the same median at 0.003 and 0.01, and end much higher at
 # 0.03. At 0.01 one of the three seeds ends clearly higher than the other two, so 0.003 is the
-# careful choice. Last, set the factor so that $f/\sqrt{d\,w}$ is that rate. For another number of
-# steps or another batch size, sweep again. <!-- given: 0.003, 0.01, 0.03 -->
+# careful choice. Last, set the factor so that $f/\sqrt{d\,w}$ is that rate. For a much longer run
+# or another batch size, the sweep gives the order of magnitude: take the lower stop. <!-- given: 0.003, 0.01, 0.03 -->
 #
 # **3. Is the warm-up long enough?** If the loss jumps in the first steps, or sticks near the
-# symbol frequencies, lengthen the warm-up or lower the rate (7.1), and start again.
+# symbol frequencies (`p = counts / counts.sum(); -(p * p.log()).sum()`), lengthen the warm-up or lower the rate (7.1), and start again.
 #
 # During the long run, watch three curves: the training loss and the gradient's norm before
 # clipping, as in 7.3, and the loss on **validation data**, which the model never trains
@@ -649,7 +640,8 @@ print(f"measured: one batch of 64 dates, {again[-1]:.3f} nats")
 #
 # LLaMA: [Touvron et al. (2023)](https://arxiv.org/abs/2302.13971). AdamW ([Loshchilov and Hutter, 2019](https://arxiv.org/abs/1711.05101)) is Adam
 # with **weight decay**: in each step it also shrinks the weights a little, and this part isn't
-# divided by $\sqrt{\hat u}$.
+# divided by $\sqrt{\hat u}$. Why no dropout? LLaMA reads most of its texts once, so that there's
+# little to memorise (7.6).
 #
 # ## 7.10 Pitfalls
 #
@@ -704,7 +696,8 @@ say(
 # %% [markdown]
 # **The more often you evaluate, the stranger the run.** Your loss function calls `backward` even in
 # evaluation. If your loop clears the gradients *after* each training step, those of the evaluation
-# stay, and the next step adds its own to them. Evaluate under `torch.no_grad()`, with `model.eval()` before and `model.train()` after.
+# stay, and the next step adds its own to them. Evaluate under `torch.no_grad()`, with `model.eval()` before and `model.train()` after. (The step of 7.3 is
+# immune, since it clears *first*.)
 
 # %% A loop whose evaluation leaves gradients behind tags=["hide-input", "proof"]
 from annotated.batches import sequence_task
@@ -796,8 +789,7 @@ ch07.check_nan()
 # - Dropout acts in training only, above all on what is added to the stream; it pays where data
 #   is scarce.
 #
-# [Chapter 8](08_copy_task.ipynb) trains a whole Transformer on a task whose answer is known, and
-# lists what it keeps of this recipe.
+# [Chapter 8](08_copy_task.ipynb) trains a whole Transformer on a task whose answer is known.
 
 # %% tags=["hide-cell"]
 from annotated.page.notebook import cost
@@ -812,8 +804,6 @@ cost()
 # %% [markdown]
 # ## Further reading
 #
-# - [Wortsman et al. (2024)](https://arxiv.org/abs/2309.14322): sweeps like the one at the top of
-#   this page, for models of several sizes.
 # - Deeper: [three explanations of warm-up](07b_adam.ipynb) put to the test;
 #   [the small print](07c_small_print.ipynb): checkpoints, mixed precision, which ε, and when
 #   smoothing makes a model honest.

@@ -3,7 +3,7 @@
 #
 # It's Monday morning. Your Transformer has trained all weekend. Its loss is lower than
 # you hoped, and its translations are nonsense. Too little data? The wrong learning rate?
-# An inverted mask? You can't tell, because you don't know how good it *could* be.
+# A forgotten mask? You can't tell, because you don't know how good it *could* be.
 #
 # So first give it a task whose answer you know. **Have it read a sequence and write the
 # same sequence: 100 % is possible, so whatever is missing has a cause.** Section 8.10
@@ -21,7 +21,7 @@ parts, runs = recorded("ablations"), recorded("copy_task")
 ch08.learned(parts["watched"])
 
 # %% [markdown]
-# By the end of this chapter you can put any new sequence model through checks that
+# By the end of this chapter you can put a new encoder and decoder through checks that
 # take seconds, write the loop with which it generates, tell a model that works from one
 # that only has a low loss, and say what each part of a Transformer is worth here. You need
 # [chapter 6](06_encoder_decoder.ipynb) and [chapter 7](07_training.ipynb). About 45 minutes.
@@ -260,7 +260,7 @@ from annotated.recipes.copy_task import next_symbol_loss
 show_source(
     next_symbol_loss,
     train_copy,
-    fold="The loss and the training, as they ship",
+    fold="The loss and the training, as in the package",
 )
 
 # %% [markdown]
@@ -307,7 +307,7 @@ drawn, _ = sequence_task("copy", 20000, torch.Generator().manual_seed(8))
 counts = F.one_hot(drawn[:, 1:], 11).sum(dim=1)  # n_i of each sequence
 orders = math.lgamma(10) - torch.lgamma(counts + 1.0).sum(dim=1)
 floor = orders.mean().item() / 9
-ch08.two_stages(runs, floor)
+ch08.two_stages(runs, floor, ch08.bag_floor(counts))
 
 # %% Proof: letters of the source at step 30 tags=["hide-input", "proof"]
 expect(
@@ -325,9 +325,8 @@ ch08.check_orders(counts, floor, parts["rows"])
 # %% [markdown]
 # The loss falls in two stages. First the model learns **which letters** there are: by
 # step 30 its most likely answer is nearly always a letter of the source, right or not.
-# A model without positions gets that far, too. Then it learns **their
-# order**, which takes positions. (Later some runs show *loss spikes*:
-# [page 8c](08c_depth_and_steps.ipynb).)
+# A model without positions gets that far, too. (So does one without a causal mask.) Then it learns **their
+# order**, which takes positions.
 #
 # <details><summary>Where does the line "best without the order" come from?</summary>
 #
@@ -780,7 +779,8 @@ print(
 
 # %% [markdown]
 # When our model writes alone, more sequences are correct than that: mistakes follow a first one
-# (8.4), and spoil sequences that are spoilt already.
+# (8.4), and spoil sequences that are spoilt already. A sequence is correct exactly if each symbol is right
+# *given the right prefix*: that $p^9$ comes close.
 #
 # ## 8.9 Exercises
 #

@@ -20,7 +20,7 @@ ch09.six_sounds()
 
 # %% [markdown]
 # By the end of this chapter you can train a translator from pairs, search for its best
-# answer, make it write several times as fast without changing
+# answer, say why a cache makes it write faster without changing
 # a word, and measure it by error rates and BLEU. You need
 # [chapter 6](06_encoder_decoder.ipynb) to [chapter 8](08_copy_task.ipynb). About 45 minutes.
 #
@@ -42,9 +42,9 @@ for word in ("cat", "read", "data", "colonel", "tomato"):
 # %% [markdown]
 # Look at `read`: today or yesterday? The spelling doesn't say, so both answers are right,
 # and so are both for `tomato`. Every translator lives with this: a German sentence has
-# hundreds of English translations, and a test set shows you a few.
+# many English translations, and a test set shows you one or a few.
 #
-# Three things are new, compared with copying ([chapter 8](08_copy_task.ipynb)):
+# The task is known as **grapheme-to-phoneme conversion** (G2P). Three things are new, compared with copying ([chapter 8](08_copy_task.ipynb)):
 #
 # - **Two vocabularies.** No letter is a sound, so each side has its own table of vectors.
 # - **No fixed alignment.** `x` gives two sounds, `ough` gives one, or two, the `e` of *made*
@@ -91,7 +91,8 @@ print(f"measured: several answers cost at least {floor:.3f} nats per symbol")
 #
 # A batch is a rectangle. If you draw 64 pairs at random, one long
 # word makes all the others long: much of the batch is padding. So sort the pairs by length, cut the list into batches (**buckets**), and shuffle the *batches*.
-# And let a batch hold a fixed number of **symbols**: many short words or a few long ones.
+# And let a batch hold a fixed number of **symbols**, many short words or a few long ones
+# (*dynamic batching*). The price: a bucket is no random sample, since its words are alike in length.
 
 # %%
 import random
@@ -104,7 +105,7 @@ recipe = TRANSLATION_RECIPES["spelling"]
 mixed = random.Random(0).sample(task.pairs, 64)
 mixed = make_batch(mixed, letters, sounds)
 buckets = [*token_batches(task.pairs, letters, sounds, recipe.tokens, seed=0)]
-for name, some in (("mixed", [mixed]), ("buckets", buckets)):
+for name, some in (("64 at random", [mixed]), ("all buckets", buckets)):
     share = sum(map(ch09.padding_share, some)) / len(some)
     print(f"{name}: {share:.0%} padding")
 
@@ -144,14 +145,14 @@ from annotated.page.notebook import recorded, say
 
 say(
     f"After {counted[-1]['cpu_seconds']:.0f} seconds {sum(exact):,} of 1,000 unseen "
-    "numbers are right to the last hyphen. If this failed, it would be a bug.\n\n"
+    "numbers are right to the last hyphen. A model that fails here has a bug.\n\n"
     "<details><summary>Has it found the rules?</summary>\n\n"
     + ch09.number_words(recorded("number_words"))
     + "\n\n</details>"
 )
 
 # %% [markdown]
-# Now to the sounds. The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
+# The model is chapter 6's, pre-norm, with two layers on each side, and the recipe is
 # chapter 7's; the learning rate rises for a tenth of the steps, then falls:
 
 # %%
@@ -205,6 +206,9 @@ new = ["thorrowmere", "quidditch", "jabberwock", "brexit", "chatbot", "covid"]
 for word, said in zip(new, translate(model, task.cutter, new), strict=True):
     print(f"{word:12}", said)
 
+# %% tags=["remove-input"]
+say(ch09.as_people_say(model, task.cutter))
+
 # %% Proof: none of these is in the dictionary tags=["hide-input", "proof"]
 assert not pronunciations().keys() & {*new}
 print("✓ none of the six words is in the dictionary")
@@ -214,9 +218,9 @@ print("✓ none of the six words is in the dictionary")
 #
 # Comparing position by position won't do: one sound too many at the beginning, and everything after it
 # counts as wrong. The **edit
-# distance** is the smallest number of insertions, deletions and replacements that turns one
-# sequence into the other. You get it from shorter beginnings: the last symbols
-# are equal, or one of three edits was the last one:
+# distance** (Levenshtein distance) is the smallest number of insertions, deletions and replacements that turns one
+# sequence into the other. You get it from *prefixes*, the first $i$ and the first $j$ symbols (*dynamic programming*):
+# the last symbols are equal, or one of three edits was the last one:
 #
 # $$D_{ij} = \min\bigl(D_{i-1,\,j-1} + [y_i \ne r_j],\;\; D_{i-1,\,j} + 1,\;\; D_{i,\,j-1} + 1\bigr)$$
 
@@ -247,8 +251,8 @@ def edits(word):
 play(
     edits,
     label="Edits between what was written and the dictionary",
-    word=["combing", "lecture", "tomato", "honorific"],
-    start={"word": "honorific"},
+    word=["combing", "tomato", "honorific", "gutenberg"],
+    start={"word": "gutenberg"},
     question="How many sounds are wrong? Compare both sequences by eye, then look "
     "at the last cell.",
 )
@@ -303,8 +307,8 @@ expect(
 )
 
 # %% [markdown]
-# A word is only right if all its sounds are, so more words are wrong than sounds. Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
-# sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, on another split of it. So
+# Is that good? [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338) got about 5 % of the
+# sounds and 22 % of the words wrong <!-- cited: 5, 22 --> with a Transformer on this dictionary, split in another way. So
 # no: ours makes about twice as many mistakes.
 
 # %% Table: recorded models tags=["hide-input", "remove-stdout"]
@@ -314,13 +318,14 @@ ch09.models_table(recorded("spelling"), recorded("spelling_page"))
 
 # %% [markdown]
 # It isn't the layers: PyTorch's own (`nn.Transformer`), with the same sizes, batches and rates, come out about the same. About half of the gap is size and
-# training time, as the larger model of section 9.8 shows. The rest we haven't explained; ours reads the dictionary only twice.
+# training time, as the larger model of section 9.8 shows. The first suspect for the rest is the split: divide the words at random, and
+# *smith's* is in the test while *smith* is in training. Ours keeps them together, which is harder. (We haven't measured by how much.)
 #
 # ## 9.5 Greedy, or several at once
 #
 # Greedy decoding takes the likeliest symbol, and can never take it back. But an answer is
-# as likely as the *product* of its steps, and a likely beginning may have only
-# unlikely continuations. **Beam search** keeps the $k$ likeliest beginnings, called
+# as likely as the *product* of its steps, and a likely prefix may have only
+# unlikely continuations. **Beam search** keeps the $k$ likeliest prefixes, called
 # *hypotheses*: continue each of them with every symbol, sort, keep $k$, and save those that have
 # ended.
 
@@ -348,8 +353,7 @@ def beam(source, k, start=1, end=2, most=40):
 
 
 # %% [markdown]
-# (Twice $k$ are kept at first, because some may have just ended. It stops once $k$ have
-# ended, which may be too soon.) Of the first sixty test words, here is the one for which a beam gains most:
+# (Of the $2k$ that `best` holds, some have just ended. The search stops once $k$ have ended, which may be too soon.) Of the first sixty test words, here is the one for which a beam gains most:
 
 # %% Table: what both find tags=["hide-input"]
 model.eval()
@@ -402,8 +406,8 @@ say(
     f"It changes {mended + spoiled + other} of the {len(words):,} words: {mended} "
     f"were wrong and are right now, {spoiled} were right and are wrong. A fair coin "
     f"thrown {mended + spoiled} times splits as unevenly once in about "
-    f"{float(f'{1 / chance:.1g}'):,.0f} tries, so that's hardly chance. But the gain "
-    f"is only {(mended - spoiled) / len(words):.1%}."
+    f"{float(f'{1 / chance:.2g}'):,.0f} tries, so that's hardly chance. But the gain "
+    f"is only {100 * (mended - spoiled) / len(words):.1f} percentage points."
 )
 
 # %% [markdown]
@@ -413,11 +417,10 @@ say(
 # ## 9.6 Incremental decoding: read nothing twice
 #
 # At each step our loop runs the encoder over the same letters again, and the decoder over everything written so far.
-# The first is easily avoided: run the encoder once. And under a causal mask, what stands at position $i$ depends only on
-# positions up to $i$: keep the keys and values of the old positions, and compute
-# those of the new one. For a decoder alone that is the *KV cache* of
-# [page 11c](11c_cache.ipynb). Here there are two kinds: those of the target,
-# which **grow** by one position per step, and those of the source for cross-attention, which **never change**.
+# The first is easily avoided: run the encoder once. And the decoder's mask is causal: a new symbol changes no key and no
+# value of the positions before it. So keep those, and compute the key and value of the new position alone. This is a **KV cache**
+# ([page 11c](11c_cache.ipynb) builds one). A translator has two: the target's keys and values
+# **grow** by one position per step, and the source's, for cross-attention, **never change**.
 
 # %% Figure: what is computed at each step tags=["hide-input"]
 ch09.cache_picture()
@@ -439,8 +442,7 @@ say(
     f"Recorded, on one core: a model of width {speed['model']['d_model']} with "
     f"{speed['model']['layers']} layers on each side writes {speed['batch']} "
     f"sequences of {speed['written']} symbols {speed['times']:.0f} times as fast "
-    "with its cache as without, though both read the source only once. The longer the "
-    "answer, the more there is to save."
+    "with its cache as without, though both read the source only once."
 )
 
 # %% [markdown]
@@ -470,8 +472,8 @@ play(
     word=[*maps],
     layer=[1, 2],
     start={"layer": 2},
-    question="Do the heads move through phoned from left to right? Which of them point "
-    "at the letter that each sound comes from? And at which letter for F?",
+    question="Do the heads move through the word from left to right? Which of them "
+    "point at the letter that each sound comes from?",
     caption="A row for each sound written, a column for each letter read.",
 )
 
@@ -496,17 +498,15 @@ steady = ch09.steadily(words[:150], greedy)
 say(
     "A good translation *aligns*: most symbols of the output come from a few symbols "
     "of the input. Take sounds whose letter is beyond doubt, such as the M of a word "
-    "with one `m`. The worst of the eight heads looks at the right letter more than at "
-    f"any other in {points.min():.0%} of the cases, the best in {points.max():.0%}; "
-    f"the best head of an untrained model in {by_chance.max():.0%}. A head that moved "
-    "in even steps from the first letter to the last would be right in "
-    f"{steady:.0%}; {int((points > steady).sum())} of the eight do better."
+    "with one `m`. The best head looks at the right letter more than at any other in "
+    f"{points.max():.0%} of the cases, that of an untrained model in "
+    f"{by_chance.max():.0%}. The order alone doesn't explain it: even steps from the "
+    f"first letter, for the first sound, to the last would meet it in {steady:.0%}."
 )
 
 # %% [markdown]
-# Remember chapter 3: a map shows where
-# a head looks, not what it takes from there, and after the encoder's layers the vector at a letter knows its
-# neighbours as well.
+# A map shows where a head looks, not what it takes from there (chapter 3): after the encoder, the vector at a letter knows
+# its neighbours, too.
 #
 # ## 9.8 A word of your own
 #
@@ -539,8 +539,7 @@ say(
 )
 
 # %% [markdown]
-# So it has learned the rules, and few of the exceptions. In Python, `translate` leaves out letters that training
-# never had, and refuses words that are longer than its positions.
+# So it has learned the rules, and few of the exceptions: even *through*, a word that it was trained on, becomes `TH R AW`.
 
 # %% Proof: other inputs that make no sense tags=["hide-input", "proof"]
 for word in ("", "naïve", "c3po", "a" * 65):
@@ -587,7 +586,7 @@ say(
     "one and the same rate, as the points show: there are more sounds to get wrong. "
     "(The bars are lower because errors cluster in a word.) "
     f"And {share:.0%} of the mix-ups put one vowel in the place of another, where two "
-    f"sounds drawn at random would make {by_chance:.0%}."
+    f"sounds drawn as often as they occur would make {by_chance:.0%}."
 )
 
 # %% [markdown]
@@ -618,6 +617,7 @@ for n in (1, 2, 3, 4):
     print(f"{n}-grams: {matches.total():2} of {ours.total()}")
 
 # %% [markdown]
+# (Of several references, the one that holds an n-gram most often sets the limit.)
 # BLEU is the geometric mean of the four shares, times a **brevity penalty** $e^{1 - r/c}$ if the output
 # has fewer words, $c$, than the reference, $r$: otherwise you could leave out
 # whatever you aren't sure of. It lies between 0 and 1; papers print it times 100.
@@ -648,6 +648,7 @@ play(
     score,
     label="BLEU by its n-grams",
     translation=[*OUTPUTS],
+    start={"translation": "in other words"},
     question="Which of these would you accept as a translation of the reference's "
     "source? And which does BLEU prefer?",
     caption=f"Reference: {reference}.",
@@ -657,8 +658,8 @@ play(
 # BLEU prefers the man who is walked by the park to the good translation that says it in another
 # order. So **for one sentence it says little**. (If no quadruple matches, it's 0, unless you *smooth*, as sacrebleu does.)
 # Over a whole test set, with counts added up before dividing, such accidents
-# even out, and its inventors found that it then orders systems much as people do. For systems as good as today's it
-# does so [less well](https://arxiv.org/abs/2006.06264); [chrF](https://aclanthology.org/W15-3049/), of letters, and
+# even out, and its inventors found that it then orders systems much as people do. For today's strong systems it
+# agrees with people [less well](https://arxiv.org/abs/2006.06264); [chrF](https://aclanthology.org/W15-3049/), of letters, and
 # [COMET](https://aclanthology.org/2020.emnlp-main.213/), a trained model, stand beside it.
 #
 # And it depends on what a *word* is. One output, one reference, four ways to cut them into words (*tokenisations*):
@@ -678,8 +679,7 @@ ch09.check_bleu([*OUTPUTS.values()], reference, 100 * mean * brevity)
 # ## 9.11 Two languages
 #
 # **Multi30k** has 29,000 captions of photographs in English, with translations. The recipe is this
-# chapter's with three changes: subwords that both languages share in one table of vectors, because many words are alike; twice the width,
-# because there are more words to know; and label smoothing. It takes six minutes on one core. The data are for research and education only, so your
+# chapter's with three changes: subwords that both languages share in one table of vectors, because many words are alike; twice the width; and label smoothing. It takes six minutes on one core. The data are for research and education only, so your
 # machine downloads them when you say:
 #
 # ```
@@ -702,7 +702,7 @@ ch09.sentences_table(ours)
 ch09.multi30k_table(recorded("multi30k"))
 
 # %% [markdown]
-# A beam of 5 changes little. Into *French*, the same captions get 47.3 <!-- recorded multi30k_french: 47.3 = record["rows"][0]["bleu"] --> with one seed: a BLEU speaks of its language as much as of its model.
+# Into *French*, the same captions get 47.3 <!-- recorded multi30k_french: 47.3 = record["rows"][0]["bleu"] --> with one seed: BLEU depends on the language as much as on the model.
 # Is 30 good? No: a tuned Transformer of about this size got 41 ([Wu et al., 2021](https://arxiv.org/abs/2105.14462); in lower case and tokenised, with a beam of 5, which is kinder). Ours saw each sentence four times.
 #
 # More search won't close the gap: for nearly two thirds of 400 sentences, the model holds *nothing at all* to be likelier than its own greedy translation ([page 9b](09b_search.ipynb)).
@@ -740,7 +740,7 @@ ch09.multi30k_table(recorded("multi30k"))
 # ## 9.14 What to remember
 #
 # - Translation is a pair of vocabularies, a model that reads one and writes the other, and `<end>`.
-#   Pairs are enough.
+#   Pairs of texts are all it needs.
 # - Several answers may be right, so an error rate needs all the references there are.
 # - Rules are learned soon, exceptions hardly.
 # - Greedy decoding takes the best next step; a beam compares several whole answers. Likelier isn't always better.
@@ -758,8 +758,6 @@ ch09.multi30k_table(recorded("multi30k"))
 #   the Transformer, which was made to translate.
 # - [Papineni et al. (2002)](https://aclanthology.org/P02-1040/): BLEU.
 #   [Post (2018)](https://arxiv.org/abs/1804.08771): why a score needs a signature.
-# - [Yolchuyeva et al. (2019)](https://arxiv.org/abs/2004.06338): a Transformer that learns spelling to sound, on
-#   the same dictionary.
 # - [The CMU Pronouncing Dictionary](https://github.com/cmusphinx/cmudict), under its own licence.
 #
 # ## Where this comes from

@@ -34,7 +34,7 @@ def counted_after(context):
 ch11.writing(counted_after, "for i in ra")
 
 # %% [markdown]
-# By the end of this chapter you can write a GPT, train it in under a minute, say how good it
+# By the end of this chapter you can write a GPT, train it, say how good it
 # is in bits per character, and turn its probabilities into text with temperature, top-k and
 # top-p. The model runs in this page and completes whatever you type. You need attention and
 # masks (chapters 2 to 4) and [chapter 6](06_encoder_decoder.ipynb)'s encoder layer. About
@@ -154,8 +154,10 @@ play(
     label="What a bracket scores",
     score=[0, 1, 2, 4, 8],
     start={"score": 4},
-    question="Which score gives the average again? And what does 8 leave to the rest?",
-    caption="The same triangle; rows still sum to 1. Now they depend on what was read.",
+    question="Which score gives the average again? From which score on does the "
+    "bracket get nearly everything?",
+    caption="The same triangle; rows still sum to 1. At any score but 0 they depend on "
+    "what was read.",
 )
 
 # %% [markdown]
@@ -176,7 +178,7 @@ ch11.check_mixing(attend, x)
 # Chapter 6's decoder attends twice: to what it has written, and to the source it translates.
 # Here there's no source. Leave out the second attention, and what remains of a decoder layer
 # is the *encoder* layer, under a causal mask. That's all a GPT (a *generative pre-trained
-# Transformer*) is made of.
+# Transformer*, *decoder-only*) is made of.
 
 # %% Picture: a GPT tags=["hide-input"]
 ch11.architecture()
@@ -222,7 +224,7 @@ show_source(GPT, fold="The book's GPT: the same, with options")
 # `causal=True` is the mask of chapter 4. The positions are a learned table
 # ([page 5b](05b_train_short_test_long.ipynb)) with a row for each of `longest` positions, and the
 # output uses the embedding matrix a second time, as in chapter 6. From here on we use the book's
-# `GPT`, which begins with smaller numbers.
+# `GPT`, whose weights are initialised smaller.
 
 # %% Proof: chapter 6's layers, and PyTorch's, compute the same tags=["hide-input", "proof"]
 torch.manual_seed(0)
@@ -273,13 +275,20 @@ ch11.check_positions(runs)
 
 # %% [markdown]
 # The average gains nothing after the first few characters, and from about twenty on it gets
-# *worse* the more it reads, as dilution would make it: in the end it's worse than counting
-# trigrams. Attention improves until about the sixteenth character, then levels off. On this text,
+# *worse* the more it reads, perhaps by dilution: it never reaches even the trigrams. Attention improves until about the sixteenth character, then levels off. On this text,
 # at this size, the GRU and the convolution stay within a tenth of a bit of it.
 # [Page 11b](11b_other_models.ipynb) compares how they find something far back.
-#
-# **And the brackets?** On code that the model has never read, one of the second layer's four heads
-# prefers brackets that are *still open* to others, equally far back, that have been closed:
+
+# %% Counting with back-off tags=["remove-input", "remove-stdout"]
+from annotated.page.notebook import say
+
+backed_off = ch11.back_off_bits(text.train, text.validation, 5, text.size)
+larger_bits = recorded("text_deeper")["rows"][0]["bits"]
+say(ch11.counting_said(backed_off, bits, larger_bits))
+
+# %% [markdown]
+# **And the brackets?** On code that the model has never read, heads of the second layer
+# prefer brackets that are *still open* to others, equally far back, that have been closed:
 
 # %% Figure: open brackets and closed ones, head by head tags=["hide-input"]
 fresh, _ = next(all_windows(text.validation, 64, 256))
@@ -302,7 +311,7 @@ expect(
 )
 
 # %% [markdown]
-# It's one head of one model, and we picked the head, on the same code.
+# It's one model, and we picked the head that is named, on the same code.
 #
 # **What's hard to guess?** Here's a piece of one of those modules. Where will the model be most
 # surprised?
@@ -587,7 +596,7 @@ for kind, each in (("real code", genuine_real), ("model", real.values())):
 # %% [markdown]
 # Lower the temperature or the top-p, and you get more known words, fewer different ones, and more
 # spaces than real code has. But *distinct* also counts invented words, and at temperature 1 about
-# half of the words are invented. Much of the variety you lose was made up.
+# half of the words aren't in the training text. Much of the variety you lose was made up.
 #
 # **Which setting should you use?** For prose, Holtzman et al. found that samples with top-p 0.95
 # came closest to what people write. For code,
@@ -629,8 +638,8 @@ ch11.text_writer(twin, packed, text.characters)
 # %% [markdown]
 # <details><summary>What we found</summary>
 #
-# 1. As a rule, no. `raise` occurs about ten times as often in its text as `range`, and
-#    even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability.
+# 1. As a rule, no, though it has read that line often, and counting gets it right. It prefers `raise`,
+#    about ten times as common as `range`, and even after `␣␣␣␣for i in range`, the bracket gets less than half of the probability.
 # 2. With an ending that it knows from other words, and almost never with the `y` of `numpy`.
 # 3. Usually in none: scraps of code and strings. It has learned to continue a text, not to answer.
 #    Assistants are trained a second time, on questions with good answers
@@ -688,27 +697,13 @@ ch11.side_by_side(begun, model, deeper, text.characters)
 ch11.check_larger(deeper, begun, parameters)
 
 # %% [markdown]
-# The small one writes things that look like code. The larger one finishes the line as your editor
+# The small one writes words that look like code, or spaces. The larger one finishes the line as your editor
 # would, closes every parenthesis, and after an empty line begins a new method, with a docstring. It
 # isn't a program, though: an `elif` has no `if`, and one square bracket stays open, so Python rejects
 # it. And this is one sample. From `␣␣␣␣def␣`, with the same settings and the same seed, the larger
 # model writes four lines, and then nothing but spaces.
 
 # %% [markdown]
-# <details><summary>If you have a GPU</summary>
-#
-# Two larger recipes are ready, but haven't been run here: `"shakespeare"` has nanoGPT's 10.8 million
-# parameters and a context of 256, <!-- cited: 10.8 --> and `"enwik8"` reads the first hundred million
-# bytes of Wikipedia. Both texts are downloads.
-#
-# ```python
-# from annotated.recipes.text import run_text_recipe
-#
-# large_model, history, bits = run_text_recipe("shakespeare", "cuda")
-# ```
-#
-# </details>
-#
 # ## 11.8 Where the context ends
 #
 # Ask for more than 64 characters, and `sample` raises an error: there's no 65th row in the table of
@@ -841,7 +836,7 @@ print("measured, bits:", *(f"{value:.2f}" for value in by_window))
 # 3. Averaging the past is a triangular matrix of $1/i$. Attention keeps the triangle and
 #    chooses the numbers.
 # 4. A GPT is chapter 6's encoder layer under a causal mask.
-# 5. Temperature, top-k and top-p change the distribution, never the model. The more careful the
+# 5. Temperature, top-k and top-p change the distribution, never the model. The safer the
 #    text, the less varied it is. (Part of that variety was invented words.)
 
 # %% tags=["hide-cell"]
@@ -864,6 +859,4 @@ cost()
 #
 # ## Where this comes from
 #
-# The [Sources](../book/sources.md) list which sections of the documents behind this book the
-# chapter covers: text generation in *Transformers from scratch*, and the advantages of
-# Transformers in two more.
+# [The table of sources](../book/sources.md) lists which texts this chapter follows.

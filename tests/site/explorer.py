@@ -11,7 +11,8 @@ RUN = """([states, data]) => {
     const kept = {}, node = { setAttribute: () => null };
     const view = {
         once: (name, make) => (kept[name] ??= make()), width: () => 600,
-        svg: () => node, add: () => node, loader: () => node, control: () => node,
+        svg: () => node, add: () => node, text: () => node, rect: () => node,
+        loader: () => node, control: () => node,
     };
     return states.map((state) => (function () { %s })());
 }"""

@@ -2,7 +2,7 @@
 
 import torch
 
-from annotated.checks import Function, exercise, fused, overflown, tensor_for_bool
+from annotated.checks import Function, exercise, fused, overflown
 from annotated.checks.material import differentiable, written_out
 
 MIXED = "numbers of one word end up in another word's row"
@@ -241,7 +241,6 @@ def _(draw):
 @exercise(
     "ch03-mixes-tokens",
     "give every word of every sequence a label of its own, and see where it goes",
-    symptoms=tensor_for_bool,
     through=differentiable,
 )
 def mixes_tokens(split):

@@ -4,7 +4,7 @@ import re
 
 import torch
 
-from annotated.checks import Function, Raised, exercise, tensor_for_bool
+from annotated.checks import Function, Raised, exercise
 from annotated.checks.material import scores_tried
 
 # ---- what three of them ask --------------------------------------------------
@@ -382,7 +382,6 @@ def _(draw):
     broken={
         "few": "it does, but to be sure takes the 200 trials that the text asks for"
     },
-    symptoms=tensor_for_bool,
 )
 def depends_on_offset(score, width):
     """Does score(q, k, p, r) stay the same when p and r move together?"""
@@ -494,7 +493,6 @@ return True -> return differ < 10
 3 * torch -> torch  # {q·k, and p for few keys}
 score(q, k, p + c, r + c)
     score(*torch.randn(2, width), p + c, r + c)  # … do q and k stay what they were
-return True -> return torch.tensor(True)  # … a plain True or False
 """)
 
 

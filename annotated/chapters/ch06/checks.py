@@ -4,14 +4,7 @@ import torch
 from torch import Tensor, nn  # noqa: F401, mistakes use it
 from torch.nn.functional import gelu, relu  # noqa: F401
 
-from annotated.checks import (
-    Differentiated,
-    Function,
-    Raised,
-    exercise,
-    faults,
-    tensor_for_bool,
-)
+from annotated.checks import Differentiated, Function, Raised, exercise, faults
 from annotated.checks.material import sequences_tried, tied
 
 # ---- a residual block --------------------------------------------------------
@@ -562,7 +555,6 @@ ELSEWHERE = "it does, if other symbols allow it: are several sequences tried?"
         "few": "it does not, but to be sure takes each symbol at each position after "
         "the first, in the 10 sequences the text asks for",
     },
-    symptoms=tensor_for_bool,
 )
 def leaks(model, length, vocab):
     """Does a later symbol change an earlier logit?"""
@@ -673,7 +665,6 @@ model(ids))[:, :place] -> model(ids[:, :place]))[:, :place]  # {length}
 ids.repeat(vocab, 1) -> ids  # {sums up to the position before}
 ids.repeat(vocab, 1) -> ids.clone()
 torch.arange(vocab) -> (ids[:, place] + 1) % vocab  # {one symbol shows}
-return True -> return moved.abs().max() > 1e-3  # … a plain True or False
 (model(changed) - model(ids))[:, :place]
     1.0 * (model(changed).argmax(-1) != model(ids).argmax(-1))[:, :place]
         # … it does, by one symbol at one position

@@ -382,7 +382,7 @@ def collapse(steps: Steps) -> Html:
     )
     return show(
         ax.figure,
-        title="Attention alone makes all words equal; x + attention(x) doesn't",
+        title="Attention alone makes all words equal; with x + they differ for longer",
         caption="Ten random words, fresh weights. Difference: the words' distance from "
         "their mean, as a share of their size. At 10⁻⁷ they are equal in float32.",
     )
@@ -410,7 +410,7 @@ def gradients_arriving(gradients: Callable) -> Html:
         )
     return show(
         figure,
-        title="With x +, the gradient reaches the first layer at any size of weights",
+        title="With x +, the gradient doesn't vanish, whatever the size of the weights",
         caption="Random weights; in brackets their size, as a multiple of 1/√d.",
     )
 

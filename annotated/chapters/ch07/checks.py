@@ -190,6 +190,9 @@ def train_epoch(model, training, checking, optimizer, schedule, clip):
 
 
 train_epoch.instead(r"""
+torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    [torch.nn.utils.clip_grad_norm_([p], clip) for p in model.parameters()]
+        # each parameter is clipped by itself: clip the gradient of all together
 losses = [] -> losses = []\n    model.eval()  # … in evaluation mode, without dropout
 model.eval() -> # … runs in training mode
 model.train() -> # … stays in evaluation mode
@@ -605,7 +608,7 @@ gradient * counts[i] / sum(counts)
     gradient / len(real)
         # this is the mean of the gradients: a batch with more tokens counts more
     gradient / len(counts)
-        # this is the mean over all batches, those without a real token included
+        # each batch weighs the same here, also one without a real token
     gradient  # the gradients are added up as they are
     gradient * counts[i]  # this is count times gradient: by what is the sum divided?
     gradient * counts[i] / len(counts)

@@ -88,12 +88,12 @@ def cliff(sweep: dict) -> Html:
         static("ch07/rate_cliff.js"),
         data | {"floor": floors()[0]},
         [
-            Slider("rate", "peak learning rate", rates, 0.01),
+            Slider("rate", "peak learning rate", rates, rates[0]),
             Choice("schedule", "reached", list(SCHEDULES)),
         ],
         label="The cliff",
         checks=checks,
-        question="Slide the rate up. At what rate does each schedule stop learning?",
+        question="Slide the rate up. Which schedule survives the highest rate?",
         caption="The model of chapter 6 reads dates. Blue: your choice. Dots: three "
         "seeds, the mean training loss of the last twenty steps; lines: medians.",
     )
@@ -154,7 +154,7 @@ def schedules(sweep: dict) -> Html:
     def best(shape: str) -> str:
         tried = {rate: median(e) for (s, rate), e in found.items() if s == shape}
         if len(tried) == 1:
-            return "not tried"
+            return "(run at 0.01 alone)"
         rate = min(tried, key=tried.__getitem__)
         return f"{said(found[shape, rate])}, at {rate:g}"
 
@@ -201,6 +201,7 @@ def schedule_shapes(rate: Callable[[int, int, int], float]) -> Html:
         ylim=(0, 0.8),
     )
     ax.lines[0].set(linestyle="--")
+    ax.xaxis.set_major_formatter("{x:,.0f}")
     return show(
         ax.figure,
         title="A longer warm-up peaks later and lower; the tails are the same",
@@ -333,9 +334,10 @@ def batches_cut(most: int = 2500) -> str:
     assert largest[2] <= most < largest[1] / 2 and padding[0] > 2 * padding[1]
     return (
         f"Sorting removes most of the padding: of 2000 lines of one to six dates, cut "
-        f"32 at a time, {padding[0]:.0%} is padding as they come and {padding[1]:.0%} "
-        f"sorted. Counting tokens limits the memory: with at most {most} positions per "
-        f"batch, the largest has {largest[2]} instead of {largest[1]}."
+        f"32 at a time, {100 * padding[0]:.0f} % is padding as they come and "
+        f"{100 * padding[1]:.0f} % sorted. Counting tokens limits the memory: the "
+        f"largest batch of 32 sorted lines holds {largest[1]:,} positions; with a "
+        f"limit of {most:,}, none holds more than {largest[2]:,}."
     )
 
 
@@ -378,7 +380,6 @@ def check_means(labels: Tensor) -> None:
 
 # ---- label smoothing -----------------------------------------------------------------
 
-SPREADS = ("the others: ε/(v − 2)", "all: ε/v")
 SYMBOLS = ["pad", "1", "2", "3", "4"]
 
 
@@ -425,53 +426,41 @@ def check_smoothing(smoothing_loss: Callable[..., Tensor]) -> None:
     check_close("gradient = (p̂ − q) / N", gradient, (p - q) / real.sum())
 
 
-def loss_at(
-    confidence: float, size: int, epsilon: float, spread: str = "others"
-) -> float:
+def loss_at(confidence: float, size: int, epsilon: float) -> float:
     """Return the loss of a model that gives the right symbol this ``confidence``."""
-    everyone = spread == "all"
-    p = torch.full((1, 1, size), (1 - confidence) / (size - 2 + everyone))
-    p[..., 0] *= everyone
+    p = torch.full((1, 1, size), (1 - confidence) / (size - 2))
+    p[..., 0] = 0.0
     p[..., 1] = confidence
     # −30, not −∞: nobody asks for padding, and the product stays finite
     logits = p.double().log().clamp(min=-30)
-    return LabelSmoothing(size, 0, epsilon, spread)(logits, torch.tensor([[1]])).item()
+    return LabelSmoothing(size, 0, epsilon)(logits, torch.tensor([[1]])).item()
 
 
 def smoothing_explorer() -> Html:
     """Show target, model and the loss between them."""
 
-    def seen(size: int, smoothing: float, confidence: float, spread: str) -> dict:
-        everyone = spread == SPREADS[1]
-        share = smoothing / (size if everyone else size - 2)
-        own = 1 - smoothing + share * everyone
+    def seen(size: int, smoothing: float, confidence: float) -> dict:
+        share, own = smoothing / (size - 2), 1 - smoothing
         return {
             "own": own,
             "share": share,
-            "loss": loss_at(
-                confidence, size, smoothing, "all" if everyone else "others"
-            ),
+            "loss": loss_at(confidence, size, smoothing),
             "slope": -own / confidence + (1 - own) / (1 - confidence),
             "gap": log(own / share) if share else 0.0,
         }
 
     tried = [(5, 0.1, 0.9), (3, 0.4, 0.01), (37000, 0.1, 0.9), (10, 0.0, 0.99)]
     tried += [(1000, 0.2, 0.999), (5, 0.4, 0.6), (37000, 0.05, 0.01)]
-    names = ("size", "smoothing", "confidence", "spread")
-    states = [
-        dict(zip(names, (*values, spread), strict=True))
-        for values in tried
-        for spread in SPREADS
-    ]
+    names = ("size", "smoothing", "confidence")
+    states = [dict(zip(names, values, strict=True)) for values in tried]
     sure = [0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999]
     return explorer(
         static("ch07/label_smoothing.js"),
-        {"all": SPREADS[1]},
+        {},
         [
             Slider("smoothing", "ε", [i / 20 for i in range(9)], 0.1),
             Slider("size", "symbols v", [3, 5, 10, 100, 1000, 37000], 5),
             Slider("confidence", "model's confidence", sure, 0.7),
-            Choice("spread", "who shares ε", SPREADS),
         ],
         label="Label smoothing: target and loss",
         checks=[(state, seen(**state)) for state in states],
@@ -493,6 +482,18 @@ def check_lowest() -> None:
     for one, later in pairwise(rise):  # a factor 100: ε ln 100
         assert abs(later - one - 0.1 * log(100)) < 0.01
     print("✓ lowest at a confidence of 1 − ε; grows without bound towards 1")
+
+
+def spikes_said(moves: Mapping[str, Sequence[float]]) -> str:
+    """Say how far Adam moves at a spike, by its β₂ and with clipping."""
+    long, short, calm = (several[2000] for several in moves.values())
+    return (
+        "Let a gradient of 100 follow two thousand of 1, each a move of one learning "
+        f"rate. With PyTorch's β₂ = 0.999 the spike moves the parameter {long:.1f} "
+        f"rates. With the paper's 0.98 the spike is tamed, {short:.1f}, and only the "
+        "steps after it are too short. With 0.999, clipped at 5, the spike moves "
+        f"{calm:.1f} rates."
+    )
 
 
 def check_spikes(moves: Mapping[str, Sequence[float]]) -> None:
@@ -580,7 +581,7 @@ def few_dates_ends(few: dict) -> Html:
             (gap, over, "o", THIS),
         ):
             ax.plot(values, [y] * 3, marker, color=colour, ms=7, alpha=0.8)
-        gap.text(17, y, f"{median(right):.0f} % right", va="center", ha="right")
+        gap.text(17, y - 0.08, f"{median(right):.0f} % right", ha="right")
         said.append(
             f"{named}: loss {median(seen):.2f} on seen dates, {median(new):.2f} on new "
             f"ones, {median(right):.0f} % right, confidence {median(over):+.0f} points"
@@ -588,19 +589,20 @@ def few_dates_ends(few: dict) -> Html:
         if y == 0:
             for values, name, colour in ((seen, "seen", OTHER), (new, "new", THIS)):
                 where = {"textcoords": "offset points", "color": colour}
-                loss.annotate(name, (max(values), y), (9, 0), va="center", **where)
+                loss.annotate(name, (max(values), y), (0, 9), ha="left", **where)
     gap.axvline(0, color=COLOURS["ink"], lw=1)
     loss.set(title="loss (nats)", xlim=(-0.02, 0.62))
-    gap.set(title="surer than right by (points)", xlim=(-8, 18), xticks=(-5, 0, 5))
+    gap.set(title="confidence − accuracy (points)", xlim=(-8, 18), xticks=(-5, 0, 5))
     for ax in (loss, gap):
         ax.set(yticks=range(len(TRIED)), ylim=(4.6, -0.7))
         ax.set_yticklabels(TRIED.values())
     return show(
         figure,
-        title="Dropout helps on new dates; smoothing makes the model less sure",
+        title="A little dropout helps; smoothing makes the model less sure",
         alt=f"Five settings, medians of three seeds. {'; '.join(said)}.",
         caption="Left: measured without smoothing. Right: for symbols of new dates, "
-        "given the right ones before them. Right of 0: overconfident.",
+        "given the right ones before them, in percentage points. Right of 0: "
+        "overconfident.",
     )
 
 

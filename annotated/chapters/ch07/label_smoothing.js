@@ -3,13 +3,9 @@
 // right symbol and shares the rest evenly among the others, nothing on padding.
 
 const { size, smoothing, confidence } = state;
-const all = state.spread === data.all;
-const rest = size - 2; // neither the right symbol nor the padding
-const share = smoothing / (all ? size : rest);
-const own = 1 - smoothing + (all ? share : 0);
+const places = size - 2; // neither the right symbol nor the padding
+const share = smoothing / places, own = 1 - smoothing;
 const term = (goal, guess) => (goal > 0 ? goal * Math.log(goal / guess) : 0);
-// under "all" the padding gets a share as well: the model gives it what each other gets
-const places = all ? rest + 1 : rest;
 const loss = (p) => term(own, p) + places * term(share, (1 - p) / places);
 const now = loss(confidence);
 const slope = -own / confidence + (1 - own) / (1 - confidence);
@@ -47,8 +43,9 @@ const curve = (of, more) => {
 };
 curve((p) => -Math.log(p), { stroke: TARGET, "stroke-width": 2, "stroke-dasharray": "2 3" });
 curve(loss, { stroke: "var(--at-ink)", "stroke-width": 2.5 });
-text(x(0.05) + 4, y(-Math.log(0.05)) - 6, "without smoothing", MUTED);
 view.line(x(own), high - 8, x(own), base, { stroke: TARGET, "stroke-width": 2 });
+text(x(0.05) + 4, y(-Math.log(0.05)) - 6, "without smoothing",
+  `${MUTED}; paint-order: stroke; stroke: var(--at-paper); stroke-width: 5px`);
 text(x(own) - 6, high - 10, `target ${own.toFixed(3)}`, MUTED, "end");
 view.circle(x(confidence), y(now), 7, { fill: MODEL });
 
@@ -62,6 +59,7 @@ view.circle(x(confidence), y(now), 7, { fill: MODEL });
     const little = each > 0 && each < 1e-3 ? numbers.scientific(each, 1) : each.toPrecision(2);
     text(left, edge + 32, `right ${mine.toFixed(3)}, ${places} other${places > 1 ? "s" : ""} at ${little}`);
   });
+const ahead = `${Math.abs(lead).toFixed(2)} ${lead < 0 ? "behind" : "ahead"}`;
 const verdict = Math.abs(slope) < 1e-6 ? "no push"
   : Math.abs(own - confidence) < 5e-4 ? "hardly any push"
     : slope < 0 ? "a push to more confidence" : "a push to less confidence";
@@ -70,7 +68,7 @@ return {
   room: 150,
   says: `Loss ${numbers.fixed(now, 3)} nats, with ${verdict}. `
     + (gap === null ? "However far the right logit is ahead of every other logit, farther is "
-      + `better; the model's is ${lead.toFixed(2)}.`
+      + `better; the model's is ${ahead}.`
       : `Best where the right logit is ${gap.toFixed(2)} ahead of every other logit; `
-        + `the model's is ${lead.toFixed(2)}.`),
+        + `the model's is ${ahead}.`),
 };

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from importlib.util import find_spec
+from itertools import zip_longest
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -94,6 +95,30 @@ def key_to_sounds() -> Html:
     return Html(f"<details><summary>{title}</summary><p>{said}.</p></details>")
 
 
+#: new words and names, as people say them
+PEOPLE = {
+    "quidditch": "K W IH D IH CH",
+    "jabberwock": "JH AE B ER W AA K",
+    "brexit": "B R EH K S IH T",
+    "chatbot": "CH AE T B AA T",
+    "covid": "K OW V IH D",
+}
+
+
+def as_people_say(model: Transformer, cutter: Cutter) -> str:
+    """Say how many new words a model pronounces as people do, and the others."""
+    said = dict(zip(PEOPLE, translate(model, cutter, PEOPLE), strict=True))
+    other = [
+        f"*{word}*, which people say `{right}`"
+        for word, right in PEOPLE.items()
+        if said[word] != right
+    ]
+    count = f"{len(PEOPLE) - len(other)} of the last {len(PEOPLE)}"
+    return f"{count} are as people say them" + (
+        f". Not so {' and '.join(other)}." if other else "."
+    )
+
+
 def padding_share(batch: Batch) -> float:
     """Return the share of positions that hold padding, both sides together."""
     empty = (batch.source == 0).sum() + (batch.labels == 0).sum()
@@ -174,7 +199,7 @@ def curve(
     ax.plot(range(1, last + 1), losses, color=THIS, alpha=0.25, linewidth=1)
     for name, level in levels.items():
         ax.axhline(level, color=other, linewidth=1, linestyle=":")
-        ax.text(1, level - 0.4, f"{name}: {level:.2f}", color=other)
+        ax.text(1, level - 0.6, f"{name}: {level:.2f}", color=other)
     return show(
         ax.figure,
         title=f"From step {control.reads_from()} on, it reads",
@@ -187,7 +212,7 @@ def curve(
 
 
 def distance_table(written: Sounds, wanted: Sounds) -> Html:
-    """Show all distances between beginnings of two sequences, and a cheapest way."""
+    """Show all distances between prefixes of two sequences, and a cheapest path."""
     t, s = len(written), len(wanted)
     table = torch.tensor(
         [
@@ -196,21 +221,26 @@ def distance_table(written: Sounds, wanted: Sounds) -> Html:
         ]
     )
     costs, (i, j) = torch.zeros(t + 1, s + 1, dtype=torch.bool), (t, s)
+    path = torch.zeros_like(costs)
+    path[0, 0] = True
     while i or j:
         ways = [(i - 1, j - 1)] * (i > 0 and j > 0)
         ways += [(i - 1, j)] * (i > 0) + [(i, j - 1)] * (j > 0)
         before = min(ways, key=lambda at: table[at])
         if i and j and written[i - 1] == wanted[j - 1]:
             before = i - 1, j - 1
-        costs[i, j] = table[i, j] > table[before]
+        costs[i, j], path[i, j] = table[i, j] > table[before], True
         i, j = before
     names = ["", *written], ["", *wanted]
     edits = int(table[-1, -1])
     said = f"{' '.join(written)} for {' '.join(wanted)}"
-    picture = Matrix(table, said, *names, wrong=costs, narrow=True)
-    caption = "Down: written. Across: the dictionary. A number: the fewest edits "
-    caption += "between both beginnings. Red: an edit of a cheapest way. "
-    caption += f"{edits} edit{'s' * (edits != 1)} for {s} sounds: {edits / s:.0%}."
+    picture = Matrix(table, said, *names, wrong=costs, framed=path, narrow=True)
+    apart = sum(one != other for one, other in zip_longest(written, wanted))
+    caption = "Down: written. Across: the dictionary. Each number is the fewest edits "
+    caption += "between the row's prefix and the column's. Framed: a cheapest path"
+    caption += "; red: its edits. " if edits else ". "
+    caption += f"{edits} edit{'s' * (edits != 1)} for {s} sounds: {edits / s:.0%}. "
+    caption += f"Compared position by position, {apart} differ."
     return chain(picture, caption=caption)
 
 
@@ -348,9 +378,9 @@ def hypotheses_table(
 ) -> Html:
     """Show what searches found for a word: by name, log-probabilities and sounds."""
     rows = [
-        (name, sounds, number(log), f"{math.exp(log):.1%}")
+        ("" if i else name, sounds, number(log), f"{math.exp(log):.1%}")
         for name, several in found.items()
-        for log, sounds in several
+        for i, (log, sounds) in enumerate(several)
     ]
     right = " or ".join(" ".join(answer) for answer in answers)
     caption = f"The word is {word}; the dictionary has {right}."
@@ -610,7 +640,9 @@ def ough_said(model: Transformer, cutter: Cutter) -> str:
         answers = {" ".join(sounds) for sounds in pronunciations()[word]}
         ours += smaller[word] in answers
         if larger[word] in answers:
-            right.append(f"`{word}`")
+            first = larger[word] == " ".join(pronunciations()[word][0])
+            other = f" (`{larger[word]}`, also in the dictionary)"
+            right.append(f"`{word}`{'' if first else other}")
         else:
             wrong.append(f"`{word}` becomes `{larger[word]}`")
     return (

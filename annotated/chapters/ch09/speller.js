@@ -146,7 +146,7 @@ return {
   says: `The model says ${said || "nothing"}, with a probability of ${percent(Math.exp(total))}; it is `
     + `least sure of ${symbol(unsure.id)}, ${percent(unsure.chances[unsure.id])}. `
     + (answers.length ? `It never saw this word; the dictionary says ${answers.join(" or ")}.`
-      : "This word isn't held out: if it is in the dictionary, it was trained on.")
+      : "It isn't one of the test words, so the model may have trained on it.")
     + (word.length === longest ? ` No more than ${longest} letters fit.` : ""),
   room: 230,
 };

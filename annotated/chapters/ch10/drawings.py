@@ -216,23 +216,20 @@ def thresholds_said(
 ) -> str:
     """Say what each label's own threshold changes, and for which label most."""
     gains = [b - a for a, b in zip(half["each"], tuned["each"], strict=True)]
-    most = max(range(len(gains)), key=gains.__getitem__)
-    high = [
-        f"*{name}*"
-        for name, limit in zip(task.labels, limits.tolist(), strict=True)
-        if limit > 0.5
-    ]
+    most, least = (f(range(len(gains)), key=gains.__getitem__) for f in (max, min))
     said = (
         f"And the thresholds? They take macro F1 from {half['macro']:.3f} to "
         f"{tuned['macro']:.3f}; *{task.labels[most]}* alone brings "
-        f"{gains[most] / len(gains):.3f}. Micro F1, where common labels decide, goes "
-        f"from {half['micro']:.3f} to {tuned['micro']:.3f}: each threshold was chosen "
+        f"{gains[most] / len(gains):.3f} of that. Micro F1, where common labels "
+        f"decide, goes from {half['micro']:.3f} to {tuned['micro']:.3f}: each "
+        "threshold was chosen "
         "for its own label's F1. Which score should win is your decision."
     )
-    if high:
+    if gains[least] < 0:
         said += (
-            f" (A threshold above one half, as for {' and '.join(high)}, is chance: "
-            "where a model is good, F1 hardly depends on the threshold.)"
+            f" And *{task.labels[least]}*, with a threshold of {limits[least]:.2f}, "
+            f"loses {-gains[least]:.2f} of its F1: what fits the validation split "
+            "needn't fit other packages."
         )
     return said
 
@@ -258,13 +255,13 @@ def reliability_figure(record: Mapping[str, Any], size: int) -> Html:
             )
             ax.plot(x, y, **LOOKS[kind], label=NAMES[kind])
         ax.set(title=title, xlabel="how sure", xlim=(0.48, 1.02), ylim=(0.4, 1.02))
-    axes[0].set_ylabel("how many are right")
+    axes[0].set_ylabel("share that is right")
     axes[0].legend(loc="upper left")
     return show(
         figure,
         title="Overconfident, until divided by a temperature",
         caption=f"Film sentences, learned from {size:,}; the mean of three recorded "
-        "seeds. A point: a fifth of the answers. The line: sure as often as right.",
+        "seeds. A point: a fifth of the answers. The line: perfectly calibrated.",
     )
 
 
@@ -282,7 +279,7 @@ def cooling(record: Mapping[str, Any], size: int, temperature: float) -> str:
         "For the film sentences the surest fifth of the encoder's answers has a "
         f"chance of {surest:.1%}, and {right:.0%} of them are right. Temperatures of "
         f"{min(by):.0f} to {max(by):.0f} take the loss from {before:.1f} to "
-        f"{after:.2f} nats. Our functions are four times as many, and easier: "
+        f"{after:.2f} nats. For our functions "
         f"{temperature:.2f} is enough."
     )
 
@@ -686,8 +683,8 @@ def held_back_said(films: Mapping[str, Any], stopped: Mapping[str, Any]) -> str:
     return (
         "The other repair is regularisation: early stopping, and the dropout that "
         "validation prefers. Then temperatures from "
-        f"{min(by):.1f} to {max(by):.1f} are enough, but {100 * after[few,]:.0f} % "
-        f"of the answers are right instead of {100 * before[few,]:.0f} %. So being "
+        f"{min(by):.1f} to {max(by):.1f} are enough, but the accuracy drops from "
+        f"{100 * before[few,]:.0f} % to {100 * after[few,]:.0f} %. So being "
         "too sure isn't what makes the encoder wrong."
     )
 

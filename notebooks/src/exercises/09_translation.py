@@ -214,13 +214,14 @@ print(broken_bleu([[down, sat, cat, the]], [[the, cat, sat, down]]))
 #
 # *3 points. Goal: find a cause from what a translator writes, and from its numbers.*
 #
-# Four people trained the model of chapter 9 on other pairs, each with one mistake. Under teacher forcing the
-# loss on new pairs is low for all four.
+# Four people use the model of chapter 9 on other pairs, and each made one mistake. With the references to read in the decoder
+# (*teacher forcing*), the loss on new pairs is low for all four.
 #
 # - **A**'s translations are fine up to thirty symbols. Longer ones begin well, and then go on and on until
 #   the limit. A had shortened all targets to 32 symbols, to save memory.
 # - **B** measures 31.2 BLEU; a colleague gets 26.8 for the same file of translations and the same
-#   references. B's program puts a space before every full stop and comma first.
+#   references. Both use sacrebleu with `tokenize` at `none`, and B's program puts a space before every full stop and comma
+#   first, in both texts.
 # - **C** translates one sentence at a time, and all is well. In batches, short sentences come
 #   out differently, and worse, if long ones are in the batch. C's sources are padded *in front*, and the model was trained
 #   with padding behind.
@@ -239,8 +240,8 @@ print(broken_bleu([[down, sat, cat, the]], [[the, cat, sat, down]]))
 # 32 symbols had an end. Cut before the end symbol is added, or leave such pairs out, and train again.
 #
 # *B: nothing is wrong with the model.* The same file has two scores, so they count different things
-# as words: with its spaces a full stop is a word, and nearly always a right one. Give sentences as people read
-# them to sacrebleu, and print its signature. The translations stay as they are.
+# as words: `none` cuts at spaces alone, so that with B's spaces a full stop is a word, and nearly always a right one. Give
+# sentences as people read them to sacrebleu, leave its tokenizer at 13a, and print the signature. The translations stay as they are.
 #
 # *C: positions.* Alone, a sentence has no padding, and its first symbol is at position 0, as in training.
 # In a batch it begins at another position. (A mask that forgot the padding would be another suspect; here the

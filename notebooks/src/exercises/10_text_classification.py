@@ -133,7 +133,7 @@ print(f"{broken_macro_f1([(never, answers)]):.2f}")
 # Write `cooled(validation, test)`. A temperature $T$ **divides** all logits. Find the one with the lowest mean cross-entropy (exercise 2) on validation, and return it
 # with the mean cross-entropy on test.
 #
-# - $T$ lies between 0.1 and 100, and has to be right to one percent. The loss has one valley. So try many values, each a little above the last, or
+# - $T$ lies between 0.1 and 100, and has to be right to one percent. The loss has one valley. So try some 700 values, each one percent above the last, or
 #   bisect the slope. (Gradients are off while answers are checked: for `autograd`, say `with torch.enable_grad():`.)
 # - The logits may be hundreds.
 #
@@ -156,7 +156,7 @@ print(f"{broken_macro_f1([(never, answers)]):.2f}")
 #
 # *3 points. Goal: find a cause from what a classifier says, and from its numbers.*
 #
-# Four people trained classifiers on their own texts, each with one mistake.
+# Four people made classifiers for their own texts, and each made one mistake.
 #
 # - **A**'s classifier gives the same review another label when it's sent alone than when it's sent with long ones. With batches of one, all is well.
 # - **B** wants to know which of ten topics an article is about; it may have several. The loss falls. But no article ever gets two topics with a chance above one half.

@@ -79,6 +79,9 @@ def tie(source, target, output):
         module.register_parameter("weight", source.weight)
 
 
+RIGHT["ch06-find-leak"] = "return True -> return moved.abs().max() > 1e-3  # a tensor"
+
+
 @right("ch06-find-leak")
 def leaks(model, length, vocab):
     for _ in range(10):

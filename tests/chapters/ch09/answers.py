@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from tests.exercises.answers import right
+from tests.exercises.answers import RIGHT, right
 
 
 @right("ch09-error-rate")
@@ -75,6 +75,11 @@ def best_and_stop(finished, alive, length, most, alpha):
     lengths = range(length, most + 1)
     hopes = [score(log, n) for log in alive for n in lengths]
     return best, max(hopes), not any(h > score(*finished[best]) for h in hopes)
+
+
+RIGHT["ch09-best-and-stop"] = (
+    "max(scores) >= -> torch.tensor(max(scores)) >=  # a tensor"
+)
 
 
 @right("ch09-bleu")

@@ -72,6 +72,22 @@ def test_the_table_of_distances_marks_the_edits():
     text = ch09.distance_table(("K", "AA", "M"), ("K", "OW", "M", "Z")).text
     assert "2 edits for 4 sounds: 50%" in text
     assert len(re.findall(r'positive[^"]*wrong"', text)) == 2
+    assert len(re.findall(r"positive lit", text)) == 5  # from corner to corner
+    assert "position, 2 differ" in text and "red: its edits" in text
+    shifted = ch09.distance_table(("X", "K", "M"), ("K", "M")).text
+    assert "1 edit for 2 sounds" in shifted and "position, 3 differ" in shifted
+    assert "; red:" not in ch09.distance_table(("K",), ("K",)).text
+
+
+def test_new_words_are_compared_with_what_people_say(monkeypatch):
+    said = {**ch09.PEOPLE, "covid": "K AH V IH D"}
+    monkeypatch.setattr(ch09, "translate", lambda *given: [*said.values()])
+    text = ch09.as_people_say(None, None)
+    assert "4 of the last 5 are" in text and "*covid*, which people say `K OW" in text
+    said["covid"] = ch09.PEOPLE["covid"]
+    assert ch09.as_people_say(None, None).endswith(
+        "5 of the last 5 are as people say them."
+    )
 
 
 def test_mistakes_are_sorted():
@@ -152,14 +168,14 @@ def test_even_steps_from_left_to_right_find_some_letters():
 
 
 def test_words_in_ough_are_counted(monkeypatch):
-    cough, dough = "K AA F", "D AW"
+    cough, dough = "K AO F", "D AW"
     said = {"cough": cough, "dough": dough, "tough": "T AH F"}
     monkeypatch.setattr(
         ch09, "translate", lambda model, cutter, words: [said.get(w, "") for w in words]
     )
     text = ch09.ough_said(None, None)
     assert (
-        "2 of 6 right: `tough`, `cough`" in text
+        "2 of 6 right: `tough`, `cough` (`K AO F`, also in the dictionary)." in text
         and f"`dough` becomes `{dough}`" in text
     )
     assert "section 9.3 gets 2 of 6" in text

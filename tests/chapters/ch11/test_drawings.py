@@ -243,3 +243,17 @@ def test_a_loop_without_positions_is_refused(capsys):
         ch11c.check_loop(model, lambda *given: read_one(*given, start=0), encode)
     ch11c.check_pitfalls(model, encode)
     assert "refused: model must be in evaluation mode" in capsys.readouterr().out
+
+
+def test_counting_backs_off_to_shorter_contexts():
+    train, size = torch.tensor([0, 1, 2, 0, 1, 1, 0, 2]), 3
+    one = (3 + 3 / 3) / (8 + 3)  # 3 of 8 characters, of three kinds
+    after = (2 + 2 * one) / (3 + 2)  # twice of the three after a 0, of two kinds
+    bits = ch11.back_off_bits(train, torch.tensor([0, 1]), 1, size)
+    assert [2**-some for some in bits] == pytest.approx([one, after])
+    for n in range(3):  # the chances of all continuations sum to 1
+        texts = [torch.tensor([2, 0, last][2 - n :]) for last in range(3)]
+        found = [ch11.back_off_bits(train, text, n, size)[-1] for text in texts]
+        assert sum(2**-some for some in found) == pytest.approx(1)
+    said = ch11.counting_said([4.5, 2.3, 2.4], 2.41, 2.04)
+    assert "2.30 bits with 1 characters" in said and "again, 2.40" in said
