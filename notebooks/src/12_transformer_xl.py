@@ -652,7 +652,7 @@ ch12.cost_table(recorded("evaluation_cost"))
 # %% [markdown]
 # With attention written out in both, the window that advances by one costs 340 times as much as the
 # memory with segments of 128; PyTorch's fused attention ([page 17b](17b_fused_attention.ipynb)), which
-# this memory doesn't use, makes it 240. That's how plain models were evaluated at the time, and what
+# this memory doesn't use, makes it 240 times. That's how plain models were evaluated at the time, and what
 # the paper's "up to 1,800 times faster" refers to (at a length of 3,800). But most of the difference
 # is the step: with steps of 128, the window costs three times as much as the memory. And a memory
 # that advances by one costs 60 times as much, too: it holds *states*, and each call makes keys and
