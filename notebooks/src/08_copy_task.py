@@ -3,7 +3,7 @@
 #
 # It's Monday morning. Your Transformer has trained all weekend. Its loss is lower than
 # you hoped, and its translations are nonsense. Too little data? The wrong learning rate?
-# An inverted mask? You can't tell, because you don't know how good it *could* be.
+# A missing mask? You can't tell, because you don't know how good it *could* be.
 #
 # So first give it a task whose answer you know. **Have it read a sequence and write the
 # same sequence: 100 % is possible, so whatever is missing has a cause.** Section 8.10
@@ -21,7 +21,7 @@ parts, runs = recorded("ablations"), recorded("copy_task")
 ch08.learned(parts["watched"])
 
 # %% [markdown]
-# By the end of this chapter you can put any new sequence model through checks that
+# By the end of this chapter you can put a new encoder–decoder through checks that
 # take seconds, write the loop with which it generates, tell a model that works from one
 # that only has a low loss, and say what each part of a Transformer is worth here. You need
 # [chapter 6](06_encoder_decoder.ipynb) and [chapter 7](07_training.ipynb). About 45 minutes.
@@ -158,9 +158,7 @@ print(letters(generate(untrained, watched.to(device), most=9)))
 # the data has an **end symbol**, writing it means *done*; without one, as here, you ask
 # for a fixed number of symbols. ([Page 8b](08b_longer_sequences.ipynb) trains a model to stop.)
 #
-# `annotated.decoding.greedy_decode` does the same for a whole batch. You'll write one in
-# exercise 1. (Each step runs over everything written so far. A *KV cache*,
-# [page 11c](11c_cache.ipynb), saves most of that.)
+# `annotated.decoding.greedy_decode` does the same for a whole batch.
 #
 # A sequence counts as correct only if all nine symbols are. That is **exact match**, and
 # this chapter measures it.
@@ -307,7 +305,7 @@ drawn, _ = sequence_task("copy", 20000, torch.Generator().manual_seed(8))
 counts = F.one_hot(drawn[:, 1:], 11).sum(dim=1)  # n_i of each sequence
 orders = math.lgamma(10) - torch.lgamma(counts + 1.0).sum(dim=1)
 floor = orders.mean().item() / 9
-ch08.two_stages(runs, floor)
+ch08.two_stages(runs, floor, ch08.bag_loss(counts))
 
 # %% Proof: letters of the source at step 30 tags=["hide-input", "proof"]
 expect(
@@ -780,7 +778,8 @@ print(
 
 # %% [markdown]
 # When our model writes alone, more sequences are correct than that: mistakes follow a first one
-# (8.4), and spoil sequences that are spoilt already.
+# (8.4), and spoil sequences that are spoilt already. A sequence is correct exactly if every answer
+# *after the right prefix* is, so it's the second $p$ whose ninth power comes near.
 #
 # ## 8.9 Exercises
 #
@@ -819,6 +818,7 @@ print(
 # | low loss in training, higher on new examples | overfitting | the loss on held-out examples; more data, dropout |
 # | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | source test; if the answers stay, leak test |
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
+# | an answer changes with its batch | padding that isn't masked | append padding: nothing may change |
 # | only some requests fail | a start symbol or a length that never occurred in training | test exactly what it was trained on |
 #
 # - And Monday's translator? Low loss, nonsense: if held-out sentences have that low loss, too,

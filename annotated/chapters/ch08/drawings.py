@@ -178,7 +178,13 @@ def check_first_losses(
     print(f"measured: tied embeddings {right:.2f}, labels not shifted {unshifted:.2f}")
 
 
-def two_stages(runs: Mapping[str, Rows], floor: float) -> Html:
+def bag_loss(counts: Tensor) -> float:
+    """Return the loss of who knows how often each letter occurs, and nothing else."""
+    shares = counts / counts.sum(dim=1, keepdim=True)  # (b, v)
+    return torch.special.entr(shares).sum(dim=1).mean().item()
+
+
+def two_stages(runs: Mapping[str, Rows], floor: float, bag: float) -> Html:
     """Plot first losses of recorded runs, and the two stages in which they fall."""
     others = grouped(runs["ablations"], "name")
     figure, ax = plt.subplots(figsize=(8.6, 4))
@@ -198,6 +204,7 @@ def two_stages(runs: Mapping[str, Rows], floor: float) -> Html:
     for height, text in (
         (math.log(10), "guessing a letter"),
         (floor, "best without the order"),
+        (bag, "letters known, not which are used up"),
     ):
         ax.axhline(height, color=COLOURS["muted"], linewidth=1)
         ax.text(100, height - 0.05, text, ha="right", va="top", color=COLOURS["muted"])
@@ -211,8 +218,7 @@ def two_stages(runs: Mapping[str, Rows], floor: float) -> Html:
 
 def check_orders(counts: Tensor, floor: float, rows: Rows) -> None:
     """Check what knowing letters without their order allows: ``counts`` (b, v)."""
-    symbols = counts.sum(dim=1, keepdim=True)
-    bag = torch.special.entr(counts / symbols).sum(dim=1).mean().item()
+    bag = bag_loss(counts)
     unplaced = grouped(rows, "name", "layers")["no positions", 1]
     ends = [row["final_loss"] for row in unplaced]
     assert floor - 0.03 < min(ends) <= max(ends) < bag - 0.2
