@@ -192,7 +192,7 @@ def two_stages(runs: Mapping[str, Rows], floor: float, bag: float) -> Html:
         ax.axvspan(left, right, color=COLOURS["rule"], alpha=0.4 + 0.4 * (left > 9))
         ax.text((left + right) / 2, 3.35, text, ha="center")
     for rows, color, name, x, y, side in (
-        (others["no positions",], OTHER, "no positions", 72, 1.66, "left"),
+        (others["no positions",], OTHER, "no positions", 72, 1.27, "left"),
         (others["no causal mask",], OTHER, "no causal mask", 44, 0.5, "right"),
         (runs["main"], THIS, "with the mask", 67, 0.3, "left"),
     ):
@@ -201,13 +201,14 @@ def two_stages(runs: Mapping[str, Rows], floor: float, bag: float) -> Html:
         ax.fill_between(steps, losses.min(0), losses.max(0), color=color, alpha=0.25)
         ax.plot(steps, numpy.median(losses, 0), color=color, label=name)
         ax.text(x, y, name, ha=side, color=color, weight="bold")
-    for height, text in (
-        (math.log(10), "guessing a letter"),
-        (floor, "best without the order"),
-        (bag, "letters known, not which are used up"),
+    for height, text, side in (
+        (math.log(10), "guessing a letter", -1),
+        (floor, "best without the order", -1),
+        (bag, "letters known, not which are used up", 1),
     ):
         ax.axhline(height, color=COLOURS["muted"], linewidth=1)
-        ax.text(100, height - 0.05, text, ha="right", va="top", color=COLOURS["muted"])
+        look = {"ha": "right", "va": "bottom" if side > 0 else "top"}
+        ax.text(100, height + 0.05 * side, text, color=COLOURS["muted"], **look)
     ax.set(xlim=(0, 101), ylim=(0, 3.7), xlabel="training step", ylabel="loss (nats)")
     return show(
         figure,
