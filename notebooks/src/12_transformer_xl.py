@@ -51,8 +51,8 @@ bits = bits_by_segment_position(models["vanilla"])  # held-out modules, (32,)
 print(f"all positions {bits.mean():.2f}, the first {bits[0]:.2f} bits")
 
 # %% [markdown]
-# The first character of a segment costs much more than the average. Look at the first figure
-# again, where a border cuts a word in two.
+# The first character of a segment costs much more than the average. In the first figure, where a
+# border cuts a word in two, the second and the third suffer most.
 
 # %% Measured: the same word, by the model above tags=["hide-input", "proof"]
 from annotated.chapters.ch12.segments import SEGMENTS, library_ids, token_bits
@@ -208,7 +208,7 @@ ch12.check_reach(states_needed)
 
 # %% [markdown]
 # So the information gets through, and only the gradient stops at the border. No later
-# segment *teaches* the model what to leave in its memory. Section 12.7 tests what that costs.
+# segment *teaches* the model what to leave in its memory. Section 12.7 asks what that may cost.
 #
 # ## 12.3 Where is the memory?
 #
@@ -252,8 +252,8 @@ ch12.check_reach(states_needed)
 #    sinusoid of $i - j$.
 # 2. Distances get a matrix of their own, $W_R$, so that $W_k$ serves characters alone.
 # 3. The query's position, $W_q p_i$ in (c) and (d), has to go, because it depends on where the
-#    query stands. Two learned vectors take its place, the same for all queries: $u$ in (c) and
-#    $v$ in (d). (This $v$ has nothing to do with the values.)
+#    query stands. Two learned vectors of each head take its place, the same for all queries: $u$ in
+#    (c) and $v$ in (d), which has nothing to do with the values.
 #
 # With $q_i = W_q x_i$, $k_j = W_k x_j$ and $r_{i-j} = W_R R_{i-j}$:
 #
@@ -550,9 +550,7 @@ expect(
 say(
     f"Without memory, the first character of a segment costs {bits[0]:.2f} "
     f"bits, the average {bits.mean():.2f}; with it, {bits_xl[0]:.2f} and "
-    f"{bits_xl.mean():.2f}. In the word of the first figure, the c costs "
-    f"{shown['forgets'][5]:.1f} bits without it, {shown['remembers'][5]:.1f} "
-    "with it."
+    f"{bits_xl.mean():.2f}."
 )
 
 # %% [markdown]
@@ -627,7 +625,8 @@ ch12.results_table(runs + controls)
 # %% [markdown]
 # First, the failure that 12.3 foretold. With numbered positions, remembering is far *worse*
 # than forgetting, because every number belongs to two characters, one in the segment and one in
-# memory. A learned vector that marks what comes from memory repairs most of the damage.
+# memory. A learned vector that marks what comes from memory repairs most of the damage, not all: it
+# says which of the two, but still not how far back.
 #
 # Relative positions save 0.21 bits at the end of a segment (positions 17–32), and 0.07 at its first
 # four characters. Memory saves 0.60 bits at the first four, and 0.04 at the end, where a segment has
@@ -651,13 +650,14 @@ ch12.results_table(runs + controls)
 ch12.cost_table(recorded("evaluation_cost"))
 
 # %% [markdown]
-# The window that advances by one costs 240 times as much as the memory with segments of 128.
-# That's how plain models were evaluated at the time, and what the paper's "up to 1,800 times
-# faster" refers to (at a length of 3,800). But most of the difference is the step: with steps of
-# 128, the window costs little more than twice as much as the memory. And a memory that advances by
-# one costs 60 times as much, too: it holds *states*, and each call makes keys and values of all
-# 800 again. With steps of 800 the window is even cheaper.
-# <!-- exact: 240 = round(79 / 0.33, -1), 60 = round(20 / 0.33, -1) -->
+# With attention written out in both, the window that advances by one costs 340 times as much as the
+# memory with segments of 128; PyTorch's fused attention ([page 17b](17b_fused_attention.ipynb)), which
+# this memory doesn't use, makes it 240 times. That's how plain models were evaluated at the time, and what
+# the paper's "up to 1,800 times faster" refers to (at a length of 3,800). But most of the difference
+# is the step: with steps of 128, the window costs three times as much as the memory. And a memory
+# that advances by one costs 60 times as much, too: it holds *states*, and each call makes keys and
+# values of all 800 again.
+# <!-- exact: 340 = round(112 / 0.33, -1), 240 = round(79 / 0.33, -1), 60 = round(20 / 0.33, -1) -->
 #
 # **Is the longer reach worth anything?** By 12.2, two layers reach two segments back. Do they *use*
 # what lies there? Here is a text for which they should: random words, each written twice. A model
@@ -667,12 +667,13 @@ ch12.cost_table(recorded("evaluation_cost"))
 ch12.recall_table(recorded("recall"))
 
 # %% [markdown]
-# With a memory of 16, these outputs depend on letters 40 to 47 back, and still the model only recalls
+# With a memory of 16, these outputs can depend on letters 40 to 47 back, and still the model only recalls
 # what a *single* layer sees. At 40 back it guesses blindly. (A likely reason: no gradient ever
 # taught a state to keep a letter for a later segment.) So count on `mem_len`, not on the reach.
 #
 # So a memory pays if the text comes in order, if guesses come few at a time, and if more context
-# helps. It helps the paper's model of words, up to a context of 640 words ([page 12c](12c_options.ipynb)).
+# helps. It helps the paper's model of words, evaluated with up to 640 of them ([page
+# 12c](12c_options.ipynb)).
 #
 # ## 12.8 Pitfalls
 #
@@ -733,16 +734,16 @@ say(
 # 1. Cut a text into segments, and each starts cold: plot the loss by position.
 # 2. Keep each layer's inputs, detached, and let the next segment look at them. Each further
 #    layer reaches one memory further back, but what is used is mostly what one layer sees.
-# 3. A memory's states are given no position, so scores are made of content and distance:
+# 3. States in memory carry no position, so scores are made of content and distance:
 #    $(q_i + u) \cdot k_j + (q_i + v) \cdot r_{i-j}$.
 # 4. `relative_shift`: a zero before each row, skip $t$, cut every $s$. Each row moves left by
 #    the number of rows below it, and the causal mask hides the rest.
-# 5. States that don't depend on where a window stands can be kept. That pays most if guesses come
-#    few at a time.
+# 5. States that don't depend on where a window stands can be kept. That pays most if you need
+#    few guesses at a time.
 #
 # **What became of it?** [XLNet](https://arxiv.org/abs/1906.08237) (2019) adopted the memory and the
 # four terms. Most language models today read one long window and keep its keys and values in
-# a cache. In some, such as [Mistral 7B](https://arxiv.org/abs/2310.06825), each layer sees only the
+# a cache. In some, such as the first [Mistral 7B](https://arxiv.org/abs/2310.06825), each layer sees only the
 # last few thousand tokens: this chapter without segments. They, too, score by distance, with the
 # [rotary positions](05_positional_encoding.ipynb) of chapter 5.
 

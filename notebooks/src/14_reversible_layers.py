@@ -382,8 +382,8 @@ replay = drop(torch.ones(8))
 print(first, replay, sep="\n")
 
 # %% [markdown]
-# The module does this for every $F$ and $G$, on a GPU as well, and leaves the generator as if
-# nothing had been replayed. The same goes for everything else that a layer decides at random: [LSH
+# The module does this for every $F$ and $G$ (and is written to do so on a GPU), and leaves the
+# generator as if nothing had been replayed. The same goes for everything else that a layer decides at random: [LSH
 # attention](13_lsh_attention.ipynb) hashes with random numbers, and if its buckets came out
 # differently on the way back, other pairs would attend.
 #
@@ -449,8 +449,8 @@ ch14.chunk_table(recorded("chunked_cost"))
 ch14.check_chunks(saved, wide, x)
 
 # %% [markdown]
-# Forward alone, plain chunks are enough. With a backward pass, the wide vectors that are saved only go
-# when the chunks forget, and for that they run the network once more.
+# Forward alone, plain chunks are enough. With a backward pass, they spare temporary tensors that are as
+# wide, but not what is saved. That goes only when the chunks forget, and for that they run the network once more.
 #
 # ## 14.6 Store, checkpoint or reverse?
 #
@@ -486,7 +486,7 @@ ch14.layer_table(records)
 # The rule is for gradients that are made anew at each step. If gradients accumulate over batches
 # they are there anyway, and then reversing saves a state per layer at any length.
 #
-# Scale it up:
+# How does that scale?
 
 # %% Try it: what fits tags=["hide-input"]
 ch14.fit_explorer(ch14.peaks_by_length(records))
@@ -525,8 +525,7 @@ ch14.fit_explorer(ch14.peaks_by_length(records))
 #
 # **"streams were rebuilt with an error of …"** $F$ or $G$ gave something else the second
 # time. It draws from a generator of its own, or you called `model.eval()` between forward and
-# backward. In `float32`, an error of 0.03 % stops it, in `bfloat16` 9 %.
-# <!-- exact: 0.03 = (2**-23) ** 0.5, 9 = (2**-7) ** 0.5 -->
+# backward.
 #
 # **Your own `Function` trains nothing.** "element 0 of tensors does not require grad": PyTorch
 # calls your `backward` only if an *argument* of `apply` needs a gradient, and it doesn't look
@@ -579,7 +578,7 @@ ch14.check_pitfalls(Forgetful, x1, x2, pairs=[(F, G)])
 #    chunk has to forget.
 #
 # **What became of it?** Checkpointing won: it works with any layer, and up to $12\,d$ positions
-# there's nothing left to gain. Large models
+# there's nothing left to gain while each step's gradients are made anew. Large models
 # [recompute selectively](https://arxiv.org/abs/2205.05198): to compute everything again costs 30 to 40 % of a
 # step, so they forget only what is large and cheap. Reversible
 # layers are still used where the inverse is the point, in normalising flows, and in vision, where deep models

@@ -296,7 +296,11 @@ def cost_table(record: Mapping[str, Any]) -> Html:
     """Show the recorded milliseconds of a guess, by way and step."""
     before = record["before"]
     cost = {(run["way"], run["step"]): run["milliseconds"] for run in record["runs"]}
-    ways = {"window, fused": "overlapping windows", "memory": "a memory"}
+    ways = {
+        "window, written out": "overlapping windows",
+        "window, fused": "the same, fused attention",
+        "memory": "a memory",
+    }
     steps = dict.fromkeys(step for _, step in cost)
     return show_table(
         ("a guess costs", *(f"n = {step}" for step in steps)),

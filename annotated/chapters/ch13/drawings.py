@@ -517,19 +517,6 @@ def accuracy(runs: Sequence[Mapping[str, Any]], kind: str) -> numpy.ndarray:
 # ---- what it costs -------------------------------------------------------------------
 
 
-def crossing(
-    timed: Sequence[Mapping[str, Any]], way: str, other: str, backward: bool
-) -> int:
-    """Return the least measured length from which on one way takes less time."""
-    ratios = {
-        run["length"]: run["ratios"][f"{way} / {other}"]
-        for run in timed
-        if run["backward"] == backward and other in run["seconds"]
-    }
-    slower = max((t for t, ratio in ratios.items() if ratio >= 1), default=0)
-    return min(t for t in ratios if t > slower)
-
-
 def times_figure(
     timed: Sequence[Mapping[str, Any]],
     ways: Mapping[str, tuple[str, bool]],

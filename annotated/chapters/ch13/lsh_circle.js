@@ -192,6 +192,7 @@ others.forEach((i) => {
   }
 });
 
+const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 const percent = (x) => `${Math.round(100 * x)}\u00a0%`;
 const met = others.filter((i) => shared[i].length);
 const inRounds = (i) => (rounds.length > 1 ? ` (round ${shared[i].map((r) => r + 1).join(", ")})` : "");
@@ -202,6 +203,6 @@ return {
   room: 240,
   says: `${state.follow} shares a bucket with ${listed}. Its nearest, ${names[near]}, `
     + `${Math.round(10 * apart[near]) / 10}° away, is ${missed}.`
-    + (held.tries ? ` In ${held.tries} random turns they met ${held.hits[follow][near]} times, `
+    + (held.tries ? ` In ${counted(held.tries, "random turn")} they met ${counted(held.hits[follow][near], "time")}, `
       + `${percent(share(near))}; expected, ${percent(law(apart[near]))}.` : ""),
 };

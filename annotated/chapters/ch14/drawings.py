@@ -162,8 +162,9 @@ def fit_explorer(peaks: Peaks) -> Html:
         checks=checks,
         question="A GPU has 24 GB. Which of the three fit, if 12 layers, 1024 wide, "
         "read 65,536 characters at once? And 48 layers?",
-        caption="Grey: weights, gradients, Adam's averages. Orange: there once, at any "
-        "depth. Blue: what each layer keeps. Estimated from width 256, on a CPU.",
+        caption="Grey: weights, gradients (as if they accumulate), Adam's averages. "
+        "Orange: there once, at any depth. Blue: what each layer keeps. Estimated "
+        "from width 256, on a CPU.",
     )
 
 

@@ -80,22 +80,6 @@ def test_what_is_found_is_counted_among_the_heaviest():
     assert ch13._found(met, weights, 2) == 0.75  # all but 0.6
 
 
-RUNS = [
-    {
-        "length": length,
-        "backward": False,
-        "seconds": {"fused": 1.0},
-        "ratios": {"ours, 1 / fused": ratio},
-    }
-    for length, ratio in ((1024, 0.9), (2048, 1.1), (4096, 0.8), (8192, 0.5))
-]
-
-
-def test_a_crossing_is_where_it_stays_faster():
-    assert ch13.crossing(RUNS, "ours, 1", "fused", backward=False) == 4096
-    assert ch13.crossing(RUNS[2:], "ours, 1", "fused", backward=False) == 4096
-
-
 def test_kept_megabytes_are_counted_once_and_without_inputs():
     x = torch.randn(500, 500, requires_grad=True)  # 1 MB
     assert ch13.kept(torch.exp, x) == 0  # it keeps its output
