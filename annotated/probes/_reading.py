@@ -512,7 +512,7 @@ def order(s: Subject) -> str:
         said.append(_source_swaps(s, a_set))
     if s.kind != "encoder" and not a_set:
         said += _idle_table(s)
-    if s.positions_name() or callable(s.o.positions):
+    if s.o.positions and not a_set:
         said += _positions_arrive(s)
     return "; ".join(filter(None, said))
 

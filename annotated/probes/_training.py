@@ -846,9 +846,11 @@ def _fresh(s: Subject, top: nn.Module) -> nn.Module | None:
         return None
     try:
         torch.manual_seed(99)
-        return type(top)(copy.deepcopy(config))
+        other = type(top)(copy.deepcopy(config))
     except Exception:
         return None
+    names = [[(n, type(m)) for n, m in one.named_modules()] for one in (top, other)]
+    return other if names[0] == names[1] else None  # it may take more than a config
 
 
 def _loaded(s: Subject, top: nn.Module) -> str:
