@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from annotated.probes._calls import (
     ROUNDING,
-    TOLERANCE,
     Broken,
     Failed,
+    TOLERANCE,
     NotAsked,
     Subject,
     difference,
@@ -89,7 +89,7 @@ def future(s: Subject) -> str:
     if refused:
         notes.append(f"lengths {', '.join(map(str, refused))} were refused")
     notes += _by_gradient(s)
-    notes += _alone(s)
+    notes += s.finer(_alone)
     if train := _training(s):
         s.afford(2 * len(at) / s.rows)
         with train as f:
@@ -333,7 +333,7 @@ def _alone(s: Subject) -> list[str]:
             i = int(s.moved(alone, whole[:, :p]).amax(0).argmax())
             raise Failed(
                 f"the first {p} tokens alone give other logits than with {t - p} more "
-                f"behind them (logit {i} by {gap * TOLERANCE * s.scale:.2g})",
+                f"behind them (logit {i} by {gap * s.tolerance * s.scale:.2g})",
                 (i, p),
                 (text[0, :p].tolist(), text[0].tolist()),
             )
@@ -531,7 +531,7 @@ def _swaps(s: Subject, a_set: bool) -> str:
     s.afford(4 * len(pairs))
     base = s.run(text)
     whole = base.dim() < 3 and not (s.scorer and base.dim() == 2)
-    noise, real_order, still = 1e-6 * s.scale, [], []
+    noise, real_order, still = s.tolerance * s.scale / 30, [], []
     for k in pairs:
         texts = text.clone()
         same = texts[:, k] == texts[:, k + 1]
@@ -541,8 +541,9 @@ def _swaps(s: Subject, a_set: bool) -> str:
         both[:, [k, k + 1]] = s.other(both[:, [k, k + 1]], number=4)
         replaced = s.run(both)
         if s.kind == "encoder" and not whole:
-            base = _swapped(base, k)
-            gap, reference = difference(base, new), difference(base, replaced)
+            others = [i for i in range(t) if i not in (k, k + 1)]
+            reference = difference(base[:, others], replaced[:, others])
+            gap = difference(_swapped(base, k), new)
         elif whole:
             gap, reference = difference(base, new), difference(base, replaced)
         else:
@@ -563,6 +564,15 @@ def _swaps(s: Subject, a_set: bool) -> str:
                 (row.tolist(), _swapped(row[None], k)[0].tolist()),
             )
         return "texts are sets"
+    if still and s.tolerance == TOLERANCE and s.modules:  # too small for float32?
+        try:
+            with s.cast(torch.float64):
+                s.tolerance = 1e-12
+                return _swaps(s, a_set)
+        except Broken:
+            pass
+        finally:
+            s.tolerance = TOLERANCE
     if still:
         k, _, row = still[0]
         every = (

@@ -23,6 +23,7 @@ from annotated.probes._calls import (
 from annotated.probes._reading import _training
 
 LOGITS = ("logits", "output", "outputs", "out", "pred", "preds", "predictions", "input")
+OPTIONAL = ("mask", "seg", "token_type")  # parameters of inputs that are optional
 SHIFTED = ("target", "targets", "y")
 
 # ---- modes and numbers ---------------------------------------------------------------
@@ -687,6 +688,7 @@ def parameters(s: Subject) -> str:
         raise NotAsked(
             "no module with parameters was found in f; pass the module itself"
         )
+    _registered(tops)
     said = [_gradients_reach(s, tops, whole), _ties(tops)]
     for top in tops:
         said.append(_loaded(s, top))
@@ -752,7 +754,7 @@ def _gradients_reach(s: Subject, tops: list[nn.Module], whole: bool) -> str:
             continue  # a bias of keys has no say in a softmax
         if g is None and not whole and id(owners[id(p)]) not in called:
             idle.append(name)  # a head that this function doesn't ask
-        elif "mask" in name:
+        elif any(word in name for word in OPTIONAL):
             idle.append(name)
         else:
             cut.append(name)
@@ -767,6 +769,28 @@ def _gradients_reach(s: Subject, tops: list[nn.Module], whole: bool) -> str:
     if frozen:
         said += f", {frozen} are frozen"
     return said + (f", {len(idle)} aren't asked ({idle[0]})" if idle else "")
+
+
+def _registered(tops: list[nn.Module]) -> None:
+    """Raise if modules stand in a plain list, where no parameter is registered."""
+    every = {id(m) for top in tops for m in top.modules()}
+    for top in tops:
+        for name, m in top.named_modules():
+            for key, held in vars(m).items():
+                if key.startswith("_") or not isinstance(held, (list, tuple, dict)):
+                    continue
+                for one in held.values() if isinstance(held, dict) else held:
+                    lost = isinstance(one, nn.Module) and id(one) not in every
+                    lost = lost or isinstance(one, nn.Parameter)
+                    if lost and (
+                        isinstance(one, Tensor) or any(True for _ in one.parameters())
+                    ):
+                        path = f"{name}.{key}" if name else key
+                        raise Failed(
+                            f"{path} is a plain {type(held).__name__}: what it "
+                            "holds is no part of the model",
+                            path,
+                        )
 
 
 def groups(top: nn.Module) -> set[frozenset[str]]:

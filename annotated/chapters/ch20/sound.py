@@ -174,7 +174,9 @@ class Convolutions(nn.Module):
     def __init__(self):
         super().__init__()
         self.embedding = nn.Embedding(V, 32)
-        self.layers = nn.ModuleList(nn.Conv1d(32, 32, 3, dilation=2**i) for i in range(3))
+        self.layers = nn.ModuleList(
+            nn.Conv1d(32, 32, 3, dilation=2**i) for i in range(3)
+        )
         self.output = nn.Linear(32, V)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -216,8 +218,10 @@ class PyTorchTransformer(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         pads, t = source == 0, target.shape[1]
-        x, y = (self.embedding(z) + self.places(torch.arange(z.shape[1]).to(z.device))
-                for z in (source, target))
+        x, y = (
+            self.embedding(z) + self.places(torch.arange(z.shape[1]).to(z.device))
+            for z in (source, target)
+        )
         mask = torch.ones(t, t, dtype=torch.bool, device=target.device).triu(1)
         states = self.transformer(
             x, y, tgt_mask=mask, src_key_padding_mask=pads, memory_key_padding_mask=pads
@@ -275,7 +279,9 @@ def ours() -> dict[str, Callable[[], Case]]:
         made[f"nn.TransformerEncoder, {order}"] = partial(
             of_pytorch, PyTorchDecoder, first
         )
-        made[f"nn.Transformer, {order}"] = partial(of_pytorch, PyTorchTransformer, first)
+        made[f"nn.Transformer, {order}"] = partial(
+            of_pytorch, PyTorchTransformer, first
+        )
     return made
 
 
