@@ -191,7 +191,9 @@ class Subject:
         return self._ids(self.inputs[0], int(self.inputs[0].max()) + 1)
 
     def _ids(self, text: Tensor, size: int) -> Tensor:
-        every = set(range(size)) if size < 10_000 else set(text.unique().tolist())
+        every = set(text.unique().tolist())
+        if len(every - self.special) < min(16, size):  # too few to tell models apart
+            every = set(range(min(size, 10_000))) | every
         ordinary = sorted(every - self.special) or sorted(every)
         return torch.tensor(ordinary, dtype=text.dtype, device=text.device)
 
