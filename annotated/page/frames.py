@@ -106,14 +106,12 @@ def require_alt(alt: str | None) -> str:
     return alt.strip()
 
 
-def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Markup:
+def plot_html(figure: "Figure", alt: str | None) -> Markup:
     """Return a figure as SVG that follows the page's theme, and close it.
 
     Args:
         figure: a matplotlib figure.
         alt: what it shows, in words.
-        once: draw it for a phone alone, and enlarge that where there is room: it is
-            one of many frames.
 
     Raises:
         ValueError: if ``alt`` says nothing.
@@ -121,9 +119,9 @@ def plot_html(figure: "Figure", alt: str | None, *, once: bool = False) -> Marku
     from matplotlib import pyplot
 
     alt = require_alt(alt)
-    drawn = drawings(figure, alt, once=once)
+    drawn = drawings(figure, alt)
     pyplot.close(figure)
-    return render("plot", drawings=drawn, alt=alt, larger=1.35 if once else 1)
+    return render("plot", drawings=drawn, alt=alt)
 
 
 def name_of(kind: str, *contents: Any) -> str:

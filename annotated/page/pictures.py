@@ -7,6 +7,7 @@ Colour only repeats what the numbers say.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import torch
@@ -32,7 +33,7 @@ class Matrix:
         heads: equal parts of the width that a gap tells apart.
         weights: values lie between 0 and 1, and white is 0; otherwise colours tell
             negative from positive numbers.
-        digits: most digits behind the point.
+        digits: most digits behind the point; all cells but zeros show equally many.
         narrow: cells are as narrow as two digits: eighteen fit a page.
         skip: of the cells, read row by row as one line, the first that are left out.
         cut: length of the pieces that the rest is cut into; a bar begins each.
@@ -79,19 +80,28 @@ class Matrix:
         """Return what the template draws: each cell's text, shade and classes."""
         table = self.table
         largest = 1.0 if self.weights else max(table.abs().max().item(), 1e-9)
+        texts = [[number(x, self.digits) for x in row] for row in table.tolist()]
+        for i, j in product(*map(range, table.shape)):
+            if self.mask is not None and not self.mask[i, j]:
+                texts[i][j] = ""
+        decimals = max(len(text.partition(".")[2]) for row in texts for text in row)
         return [
-            [self._cell(i, j, value, largest) for j, value in enumerate(row)]
+            [
+                self._cell(i, j, value, largest, same_decimals(texts[i][j], decimals))
+                for j, value in enumerate(row)
+            ]
             for i, row in enumerate(table.tolist())
         ]
 
-    def _cell(self, i: int, j: int, value: float, largest: float) -> dict[str, Any]:
-        hidden = self.mask is not None and not self.mask[i, j]
+    def _cell(
+        self, i: int, j: int, value: float, largest: float, text: str
+    ) -> dict[str, Any]:
         chosen = self.row is not None or self.column is not None
         lit = i == self.row or j == self.column
         width = self.table.shape[1] // self.heads
         rest = i * self.table.shape[1] + j - self.skip  # place in what isn't skipped
         kinds = {
-            "hidden": hidden,
+            "hidden": not text,
             "lit": lit,
             "faded": chosen and not lit,
             "head": j % width == 0 and j > 0,
@@ -100,7 +110,7 @@ class Matrix:
             "wrong": self.wrong is not None and self.wrong[i, j],
         }
         return {
-            "text": "" if hidden else number(value, self.digits),
+            "text": text,
             "sign": "negative" if value < 0 else "positive",
             "shade": round(0.5 * min(abs(value) / largest, 1.0), 3),
             "kinds": " ".join(name for name, holds in kinds.items() if holds),
@@ -128,6 +138,14 @@ def number(value: float, digits: int = 2) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text.replace("-", "−")
+
+
+def same_decimals(text: str, decimals: int) -> str:
+    """Add zeros behind the point of what :func:`number` returned; 0 stays 0."""
+    if text == "0" or not text[-1:].isdigit() or not decimals:  # empty, or infinite
+        return text
+    whole, _, behind = text.partition(".")
+    return f"{whole}.{behind:0<{decimals}}"
 
 
 def chain(*parts: Matrix | str, alt: str | None = None, caption: str = "") -> Html:

@@ -115,7 +115,7 @@ class _Play:
             made = self.function(**values)
         if isinstance(made, Figure):
             alt = self.alt and self.alt(**values)
-            return str(plot_html(made, alt, once=True))
+            return str(plot_html(made, alt))
         if hasattr(made, "_repr_html_"):
             return str(made._repr_html_())
         text = printed.getvalue() if made is None else f"{printed.getvalue()}{made}"

@@ -48,13 +48,12 @@ def unique(name: str) -> str:
     return name if _given[name] == 1 else f"{name}-{_given[name]}"
 
 
-def drawings(figure: "Figure", alt: str, *, once: bool = False) -> list[dict]:
+def drawings(figure: "Figure", alt: str) -> list[dict]:
     """Return the drawings of a figure: for the page, and for a phone if it needs one.
 
     Args:
         figure: a matplotlib figure; it is changed.
         alt: what it shows; the names inside it are made from this.
-        once: draw it for a phone alone.
 
     Returns:
         ``{"width": …, "height": …, "inner": …}`` of each; the SVG's contents are safe.
@@ -62,8 +61,8 @@ def drawings(figure: "Figure", alt: str, *, once: bool = False) -> list[dict]:
     width, height = (inches * INCH for inches in figure.get_size_inches())
     for ax in figure.axes:
         _lighten(ax)
-    drawn = [] if once else [_drawing(figure, min(width, TEXT), height, alt)]
-    if once or width > PHONE:
+    drawn = [_drawing(figure, min(width, TEXT), height, alt)]
+    if width > PHONE:
         height *= 1 + 0.85 * (_stack(figure) - 1)
         drawn.append(_drawing(figure, min(width, PHONE), height, alt))
     return drawn

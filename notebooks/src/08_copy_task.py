@@ -267,44 +267,13 @@ show_source(
 # While the model learns, `look` keeps what it writes for the sequence in the picture, where
 # it looks, and its loss on 500 other sequences, for section 8.5:
 
-# %%
-from annotated.attention import record_attention
-from annotated.decoding import greedy_decode
-
-pairs = next(copy_batches(seed=77, steps=1, size=500))
-some_source, some_target = (side.to(device) for side in pairs)
-LOOKS = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250)
-CROSS = "decoder.layers.0.cross_attention"
-seen, stages = {}, {}
-
-
-# %%
-def look(step):
-    """Keep what the model writes for `watched`, and where it looks."""
-    if step not in LOOKS:
-        return
-    source = watched.to(device)
-    found = greedy_decode(model, source, start=START, max_new_tokens=9)
-    begun = torch.cat([source[:, :1], found[:, :-1]], dim=1)
-    model.eval()
-    with torch.no_grad(), record_attention(model) as maps:
-        model(source, begun)
-    weights = maps[CROSS][0][0].cpu()  # (h, 9, 10)
-    with torch.no_grad():
-        logits = model(some_source, some_target[:, :-1])
-    wanted = some_target[:, 1:]
-    test_loss = F.cross_entropy(logits.mT, wanted).item()
-    seen[step] = (weights, found[0].tolist(), test_loss)
-    answers = logits.argmax(dim=-1)
-    known = (answers[:, :, None] == wanted[:, None]).any(dim=-1)
-    stages[step] = [
-        x.float().mean().item() for x in (known, answers == wanted)
-    ]
-
-
 # %% tags=["remove-stderr"]
+from annotated.chapters.ch08 import drawings as ch08
+
 torch.manual_seed(0)
 model = Transformer(config).to(device)
+others = next(copy_batches(seed=77, steps=1, size=500))
+look, seen, stages = ch08.keep_looks(model, watched, *others)
 look(step=0)
 history = train_copy(model, copy_batches(0, 250, 128), on_step=look)
 print(f"loss {history[0]['loss']:.2f} → {history[-1]['loss']:.4f}")
@@ -418,6 +387,7 @@ train_copy(short, copy_batches(0, 80, 64), steps=80)
 models["cut short"] = short
 
 # %% Table: what each model reaches tags=["hide-input"]
+from annotated.decoding import greedy_decode
 from annotated.recipes.copy_task import exact_copies
 
 exact, shares = {}, {}
@@ -608,7 +578,7 @@ ch08.attention_explorer(seen, watched[0].tolist(), floor)
 # %% Proof: the staircase tags=["hide-input", "proof"]
 spots = {
     step: [head.diagonal(offset=1).mean().item() for head in seen[step][0]]
-    for step in LOOKS
+    for step in seen
 }
 average = {step: sum(each) / 4 for step, each in spots.items()}
 expect(
@@ -719,9 +689,7 @@ show_table(header, rest.values(), "Of 1000. Before: 3 seeds; after: 1 model.")
 #
 # 1. The model copies random letters. What about `aaaaaaaaa`?
 # 2. It was trained on nine letters. What about four? And fifteen?
-# 3. What if it starts from another symbol than the `a` it was trained with? Try
-#    `bigfachej`, then `face`.
-# 4. Switch to the twin. What does it generate from its own output? Given the correct
+# 3. Switch to the twin. What does it generate from its own output? Given the correct
 #    target? And given the target backwards, which the source contradicts?
 
 # %% Try it: your own sequence tags=["hide-input"]
@@ -743,8 +711,7 @@ print(f"measured: {copies[0]} of 1000 exact, the twin {copies[1]}")
 # 2. Four letters are fine. A tenth letter often works, too; further on, the positions have never
 #    been trained, and copying soon fails.
 #    [Page 8b](08b_longer_sequences.ipynb) has the numbers, and trains a model to go further.
-# 3. It depends on the word and on the symbol. Section 8.8 counts a thousand sequences.
-# 4. From its own output the twin copies next to nothing. Given the target, it gets nearly
+# 3. From its own output the twin copies next to nothing. Given the target, it gets nearly
 #    every letter right. Given the target backwards, it repeats nearly all of that, while
 #    the model with the mask mostly follows the source.
 #

@@ -57,7 +57,7 @@ DOUBLE = case(
         (lambda x: (2 * x).tolist(), "expected a tensor, got a list"),
         (lambda x: x.mul_(2), "changes its argument `x` in place"),
         (lambda x: x @ x, "your code raised RuntimeError"),
-        (lambda x: undefined, "undefined"),
+        (lambda x: undefined, "undefined"),  # noqa: F821
         (lambda x: sys.exit(), "ends the program"),
         (42, "expected a function"),
     ],

@@ -90,14 +90,6 @@ def test_a_plot_carries_its_drawings_and_its_alternative_text():
     assert not plt.fignum_exists(figure.number)
 
 
-def test_one_of_many_frames_is_drawn_once_and_enlarged():
-    figure = bar()
-    figure.set_size_inches(6, 3)
-    (svg,) = soup(plot_html(figure, "A bar of one", once=True)).find_all("svg")
-    assert svg["viewbox"] == "0 0 350 240"
-    assert svg["style"] == "max-width: 473px"
-
-
 @pytest.mark.parametrize("alt", [None, " ", "loss.png"])
 def test_an_image_needs_an_alternative_text(alt):
     with pytest.raises(ValueError, match="alt must say what the figure shows"):

@@ -21,8 +21,8 @@ def cells(soup, *kinds):
 
 def test_every_number_stands_in_its_cell_in_order():
     soup = drawn(Matrix(X, "X"))
-    assert cells(soup) == ["1", "−0.5", "0", "2", "0.25", "4"]
-    assert cells(soup, "negative") == ["−0.5"] and not cells(soup, "faded")
+    assert cells(soup) == ["1.00", "−0.50", "0", "2.00", "0.25", "4.00"]
+    assert cells(soup, "negative") == ["−0.50"] and not cells(soup, "faded")
     assert "repeat(3, 1fr)" in soup.select_one(".annotated-cells")["style"]
     assert soup.select_one("[role=img]")["aria-label"] == ALT
 
@@ -42,10 +42,10 @@ def test_shades_grow_with_the_numbers_and_stay_readable(matrix, shades):
 
 def test_a_lit_row_fades_the_others_and_a_column_adds_to_it():
     soup = drawn(Matrix(X, rows=["a", "b"], row=1))
-    assert cells(soup, "lit") == ["2", "0.25", "4"]
-    assert cells(soup, "faded") == ["1", "−0.5", "0"]
+    assert cells(soup, "lit") == ["2.00", "0.25", "4.00"]
+    assert cells(soup, "faded") == ["1.00", "−0.50", "0"]
     assert soup.select_one(".annotated-label.lit").text == "b"
-    assert cells(drawn(Matrix(X, row=0, column=2)), "lit") == ["1", "−0.5", "0", "4"]
+    assert cells(drawn(Matrix(X, row=0, column=2)), "lit") == ["1.00", "−0.50", "0", "4.00"]
 
 
 def test_what_is_masked_shows_no_number():

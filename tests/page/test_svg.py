@@ -27,13 +27,13 @@ def curve(ax, **changes) -> None:
     ax.plot([0, 1, 2], [3, 1, 2], **changes)
 
 
-def drawn(alt="a curve that falls", once=False, size=(8.6, 3), columns=1):
+def drawn(alt="a curve that falls", size=(8.6, 3), columns=1):
     figure, axes = plt.subplots(1, columns, figsize=size, squeeze=False)
     for i, ax in enumerate(axes[0]):
         curve(ax)
         ax.set(xlabel=f"step {i}", ylabel=f"loss {i}")
         ax.set_title(f"panel {i}")
-    return drawings(figure, alt, once=once)
+    return drawings(figure, alt)
 
 
 def soup(drawing) -> BeautifulSoup:
@@ -94,8 +94,6 @@ def test_a_figure_is_drawn_for_the_page_and_for_a_phone():
     assert drawn(size=(12, 3))[0]["width"] == TEXT, "no wider than the column"
     (small,) = drawn(size=(3, 2))
     assert (small["width"], small["height"]) == (240, 160)
-    (frame,) = drawn(once=True)
-    assert frame["width"] == PHONE
 
 
 def test_panels_side_by_side_are_stacked_on_a_phone():

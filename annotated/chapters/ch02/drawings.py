@@ -155,7 +155,7 @@ def row(weights: Tensor, divided: Tensor) -> Html:
     ax.set(ylim=(0, 1.18), xticks=keys, yticks=(0, 0.5, 1), xlabel="key")
     ax.text(0.4, 1.07, said)
     alt = f"The weights of twelve keys. {said}."
-    return Html(frames.plot_html(figure, alt, once=True))
+    return Html(frames.plot_html(figure, alt))
 
 
 def gradients(widths: Sequence[int], measured: Mapping[str, Sequence]) -> Html:
@@ -532,7 +532,7 @@ def films(names: Sequence[str], factors: Tensor, degrees: float) -> Html:
     ax.set(xlim=(-2.1, 2.1), ylim=(-1.2, 1.3), aspect="equal")
     ax.axis("off")
     alt = f"Fifteen films in a ring. A taste at {degrees}° likes {', '.join(likes)}."
-    return Html(frames.plot_html(figure, alt, once=True))
+    return Html(frames.plot_html(figure, alt))
 
 
 # ---- 02c -----------------------------------------------------------------------------

@@ -257,6 +257,49 @@ def models_table(shares: Mapping[str, Sequence[float]], copies: Mapping) -> Html
     )
 
 
+LOOKS = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100, 125, 150, 200, 250)
+
+
+def keep_looks(
+    model: Transformer, watched: Tensor, source: Tensor, target: Tensor
+) -> tuple[Callable[[int], None], dict[int, Any], dict[int, list[float]]]:
+    """Watch a model that learns to copy.
+
+    Args:
+        watched: (1, n) a sequence.
+        source, target: (b, n) others.
+
+    Returns:
+        What to call with the number of each step; and what it has kept, by step: for
+        the sequence, where the cross-attention looked, what was written and the loss
+        on the others; and of the others, which share of the answers are letters of
+        the target, and which are right.
+    """
+    seen, stages = {}, {}
+    device = next(model.parameters()).device
+    watched, source, target = (x.to(device) for x in (watched, source, target))
+    wanted = target[:, 1:]
+
+    @torch.no_grad()
+    def look(step: int) -> None:
+        if step not in LOOKS:
+            return
+        found = greedy_decode(model, watched, start=1, max_new_tokens=9)
+        begun = torch.cat([watched[:, :1], found[:, :-1]], dim=1)
+        model.eval()
+        with record_attention(model) as maps:
+            model(watched, begun)
+        weights = maps[CROSS][0][0].cpu()  # (h, 9, 10)
+        logits = model(source, target[:, :-1])
+        loss = F.cross_entropy(logits.mT, wanted).item()
+        seen[step] = (weights, found[0].tolist(), loss)
+        answers = logits.argmax(dim=-1)
+        known = (answers[:, :, None] == wanted[:, None]).any(dim=-1)
+        stages[step] = [x.float().mean().item() for x in (known, answers == wanted)]
+
+    return look, seen, stages
+
+
 def attention_explorer(
     seen: Mapping[int, tuple[Tensor, list[int], float]], source: Sequence, floor: float
 ) -> Html:
