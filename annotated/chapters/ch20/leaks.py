@@ -241,3 +241,32 @@ def reformer(symbols: int = DIGITS, chunk: int = 8, length: int = LENGTH) -> Ref
 def chance(symbols: int) -> float:
     """Return the best loss on random symbols: their logarithm."""
     return math.log(symbols)
+
+
+def cut_lines(text: Tensor, other: Tensor, change: Tensor, after: int) -> str:
+    """Return two texts, and below them which logits moved, (t,) each.
+
+    Args:
+        text: ids below ten.
+        other: the same up to ``after``.
+        change: how far each logit moved.
+        after: the last position that is the same.
+    """
+
+    def line(name: str, signs: Sequence) -> str:
+        cells = [f"{sign}" for sign in signs]
+        return (
+            f"{name:8}{' '.join(cells[: after + 1])} | {' '.join(cells[after + 1 :])}"
+        )
+
+    moved = ["x" if one else "." for one in change.tolist()]
+    early = change[: after + 1]
+    return "\n".join(
+        [
+            line("text", text.tolist()),
+            line("other", other.tolist()),
+            line("logits", [*moved[: after + 1], *" " * (len(moved) - after - 1)]),
+            f"{int((early > 0).sum())} of {after + 1} logits before the cut move, "
+            f"by {readable(early.max().item())} at most",
+        ]
+    )
