@@ -1,14 +1,16 @@
 """Chapter 20: slips of the five documents that the book follows, each shown failing.
 
-A function of ``RUNS`` re-creates the idea of a slip in a few lines of ours, beside its
-repair, which is the book's own code wherever it has some. It returns what both give,
-and more numbers, by name, if the words of ``slips.tsv`` need them.
+``slips.tsv`` says each in words. The function of its name re-creates the idea in a few
+lines of ours, beside its repair, which is the book's own code wherever it has some. It
+returns what both give, and by name further numbers that the words need.
 """
 
 import csv
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 
@@ -25,7 +27,6 @@ from annotated.classifier import ClassifierConfig, TransformerClassifier, pool
 from annotated.data.bpe import split_words
 from annotated.masks import causal_mask, length_mask
 from annotated.metrics import bleu
-from annotated.page.frames import static
 from annotated.page.notebook import recorded
 from annotated.positions import PositionalEncoding, sinusoidal_encoding
 from annotated.recipes import copy_task
@@ -50,7 +51,7 @@ class Slip:
     id: str
     source: str  #: "S0" to "S4"; "S1, S4" if both have it
     section: str  #: of the (first) source, a key of ``book/sources.yml``
-    chapter: int  #: of the book, which teaches it
+    page: str  #: of the book, which teaches it: "04c_broken_masks"
     #: mask, position, loss, normalisation, scale, decoding, batch, claim or code
     family: str
     least: float  #: ``wrong`` and ``right`` differ by at least this
@@ -60,21 +61,31 @@ class Slip:
     repair: str
     guard: str  #: the test that fails if this book makes the mistake
 
+    @property
+    def chapter(self) -> int:
+        """The number of the chapter that teaches it."""
+        return int(self.page[:2])
+
     def said(self, runs: list[dict[str, float]]) -> str:
         """Return the effect, with the medians of several ``runs`` filled in."""
         return self.effect.format(**{k: median(r[k] for r in runs) for k in runs[0]})
 
     def code(self) -> str:
         """Return the lines that a run runs."""
-        return inspect.getsource(RUNS[self.id])
+        return inspect.getsource(function_of(self.id))
 
 
 def slips() -> dict[str, Slip]:
     """Return all slips, by their id."""
-    rows = csv.DictReader(static("ch20/slips.tsv").splitlines(), delimiter="\t")
-    numbers = {"chapter": int, "least": float}
-    kinds = [{k: numbers.get(k, str)(x) for k, x in row.items()} for row in rows]
-    return {row["id"]: Slip(**row) for row in kinds}
+    text = Path(__file__).with_name("slips.tsv").read_text("utf-8")
+    rows = csv.DictReader(text.splitlines(), delimiter="\t")
+    slips = [Slip(**r | {"least": float(r["least"])}) for r in rows]
+    return {slip.id: slip for slip in slips}
+
+
+def function_of(name: str) -> Callable:
+    """Return the function of the slip called ``name``: ``no_tanh`` of "no-tanh"."""
+    return globals()[name.replace("-", "_")]
 
 
 def run(name: str, seed: int) -> dict[str, float]:
@@ -84,7 +95,7 @@ def run(name: str, seed: int) -> dict[str, float]:
     """
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        wrong, right, *more = RUNS[name]()
+        wrong, right, *more = function_of(name)()
     numbers = {"wrong": wrong, "right": right, **(more[0] if more else {})}
     return {key: float(number) for key, number in numbers.items()}
 
@@ -111,12 +122,14 @@ def entropy(weights):
     return -torch.xlogy(weights, weights).sum(dim=-1).mean()
 
 
+def of_seed(rows):
+    """Return those of the ``rows`` of a record that have the seed of this run."""
+    return [row for row in rows if row["seed"] == torch.initial_seed()]
+
+
 def largest(x, other):
     """Return the largest difference of two tensors."""
     return (x - other).abs().max()
-
-
-# ---- chapters 1 and 2: scores --------------------------------------------------
 
 
 def no_tanh():
@@ -163,9 +176,6 @@ def other_keys():
     return [attended(x, x, m).diagonal(dim1=1, dim2=2).mean() for m in masks]
 
 
-# ---- chapter 3: heads ----------------------------------------------------------
-
-
 def whole_width():
     heads, d_model = 8, 512
     q, key = torch.randn(50, heads, 4, 64), torch.randn(50, heads, 32, 64)
@@ -174,38 +184,33 @@ def whole_width():
 
 
 def not_indented():
-    text = "class Heads:\n    def __init__(self):\n    self.heads = 4\n"
-    texts = text, text.replace("    self.", "        self.")
-    return [not refused(SyntaxError, lambda: compile(t, "", "exec"))[0] for t in texts]  # noqa: B023
+    text = "def __init__(self):\nself.heads = 4\n"
+    texts = text, text.replace("\nself", "\n    self")
+    return refused(SyntaxError, *(partial(compile, x, "", "exec") for x in texts))
 
 
 def tiled_lengths():
     lengths, heads = torch.tensor([3, 9]), 3
     scores = torch.randn(2 * heads, 9, 9)  # all heads of the first sentence come first
-    padding = ~length_mask(lengths.repeat_interleave(heads), 9)[:, 0]
+    right = lengths.repeat_interleave(heads)
+    padding = ~length_mask(right, 9)[:, 0]
 
     def on_padding(each):
         weights = masked_softmax(scores, length_mask(each, 9)[:, 0])
         return (weights * padding).sum(dim=-1).mean(dim=-1).max()
 
-    return on_padding(lengths.repeat(heads)), on_padding(
-        lengths.repeat_interleave(heads)
-    )
+    return on_padding(lengths.repeat(heads)), on_padding(right)
 
 
 def through_numpy():
     lengths = torch.tensor([3, 5], device="meta")  # any device but the CPU
-    return refused(
-        TypeError,
-        lambda: torch.arange(5) < torch.from_numpy(lengths.numpy())[:, None],
-        lambda: length_mask(lengths, 5),
-    )
+    return refused(TypeError, lengths.numpy, lambda: length_mask(lengths, 5))
 
 
-# ---- chapter 4: masks ----------------------------------------------------------
+PADDED = length_mask(torch.tensor([3]), 5)[0]  # three words, two pads
 
 
-def on_hidden(change, mask):
+def on_hidden(mask, change):
     """Return the weight on hidden keys, under what ``change`` makes of scores."""
     scores = torch.randn(100, mask.shape[-2], mask.shape[-1])
     weights = change(scores).softmax(dim=-1), masked_softmax(scores, mask)
@@ -213,23 +218,20 @@ def on_hidden(change, mask):
 
 
 def thrown_away():
-    mask = length_mask(torch.tensor([3]), 5)[0]
-
     def change(scores):
-        scores.masked_fill(~mask, -1e9)  # returns a new tensor
+        scores.masked_fill(~PADDED, -1e9)  # returns a new tensor
         return scores
 
-    return on_hidden(change, mask)
+    return on_hidden(PADDED, change)
 
 
 def tiny_positive():
-    mask = length_mask(torch.tensor([3]), 5)[0]
-    return on_hidden(lambda scores: scores.masked_fill(~mask, 1e-9), mask)
+    return on_hidden(PADDED, lambda scores: scores.masked_fill(~PADDED, 1e-9))
 
 
 def tiny_negative():
     mask = causal_mask(8)[0]
-    return on_hidden(lambda scores: scores.masked_fill(~mask, -1e-9), mask)
+    return on_hidden(mask, lambda scores: scores.masked_fill(~mask, -1e-9))
 
 
 def softmax_if_masked():
@@ -258,16 +260,12 @@ def norm_not_called():
 
 
 def arguments_ignored():
-    class Careless(nn.Module):
-        def __init__(self, dropout, positions):
-            super().__init__()
-            self.attention = MultiHeadAttention(8, 2, dropout=0.1)
-            self.table = sinusoidal_encoding(200, 8)
+    def careless(dropout, positions):  # uses neither
+        return MultiHeadAttention(8, 2, dropout=0.1), PositionalEncoding(8, 200)
 
-    module, x = Careless(dropout=0, positions=400), torch.randn(1, 5, 8)
-    moved = largest(module.attention(x), module.attention(x))
-    right = PositionalEncoding(8, max_len=400)
-    return len(module.table), len(right.table), {"moved": moved}
+    (attention, wrong), x = careless(dropout=0, positions=400), torch.randn(1, 5, 8)
+    moved = largest(attention(x), attention(x))
+    return len(wrong.table), len(PositionalEncoding(8, 400).table), {"moved": moved}
 
 
 def fill_in_place(scores, lengths):
@@ -298,9 +296,8 @@ def bare_except():
         except error:
             return "tried something else"
 
-    return refused(  # `except:` is `except BaseException:`
-        KeyboardInterrupt, lambda: attempt(BaseException), lambda: attempt(TypeError)
-    )
+    errors = BaseException, TypeError  # `except:` is `except BaseException:`
+    return refused(KeyboardInterrupt, *(partial(attempt, error) for error in errors))
 
 
 def mask_in_training_only():
@@ -322,9 +319,6 @@ def mask_in_training_only():
         return -chances.gather(-1, code[..., None])[:, :-1, 0][first].log().mean()
 
     return loss(torch.ones(1, t, t, dtype=torch.bool)), loss(causal_mask(t)[0])
-
-
-# ---- chapter 5: positions ------------------------------------------------------
 
 
 def index_range():
@@ -382,9 +376,6 @@ def odd_width():
             return "d_model" in str(error)
 
     return names(table), names(sinusoidal_encoding)
-
-
-# ---- chapter 6: the Transformer ------------------------------------------------
 
 
 def dropout_not_passed():
@@ -445,12 +436,6 @@ def two_linear_maps():
     return [(y - one).norm() / one.norm() for y in outputs]
 
 
-def narrow_network():
-    network, x = FeedForward(16, 8, bias=False), torch.randn(500, 16)
-    outputs = network(x), x + network(x)
-    return [torch.linalg.matrix_rank(y) / 16 for y in outputs]
-
-
 def two_nonlinearities():
     module, x = MultiHeadAttention(16, 2, bias=False), torch.randn(1, 5, 16)
 
@@ -464,9 +449,6 @@ def two_nonlinearities():
 def axis_alone():
     x, norms = 3 + 2 * torch.randn(16, 8), (nn.BatchNorm1d(8), nn.LayerNorm(8))
     return [largest(norm(x), norm.eval()(x)) for norm in norms]
-
-
-# ---- chapters 7 and 8: training ------------------------------------------------
 
 
 def lost_labels():
@@ -505,11 +487,8 @@ def noam_at_zero():
         return 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
 
     adam = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=1.0)
-    return refused(
-        ZeroDivisionError,
-        lambda: LambdaLR(adam, rate),  # begins with 0
-        lambda: noam_schedule(adam, 512, 4000),
-    )
+    calls = lambda: LambdaLR(adam, rate), lambda: noam_schedule(adam, 512, 4000)
+    return refused(ZeroDivisionError, *calls)  # LambdaLR begins with step 0
 
 
 def log_of_zero():
@@ -525,22 +504,14 @@ def log_of_zero():
 
 
 def seven_from_four():
-    rows, seed = recorded("copy_task")["main"], torch.initial_seed()
-    (exact,) = (
-        {n: x["exact"] for n, x in r["lengths"].items()}
-        for r in rows
-        if r["seed"] == seed
-    )
-    return exact["14"], exact["10"], {"four": exact["4"]}
+    (row,) = of_seed(recorded("copy_task")["main"])
+    four, ten, fourteen = (row["lengths"][n]["exact"] for n in ("4", "10", "14"))
+    return fourteen, ten, {"four": four}
 
 
 def ten_epochs():
-    rows, seed = recorded("copy_task")["source"], torch.initial_seed()
-    after = {row["steps"]: row for row in rows if row["seed"] == seed}
+    after = {row["steps"]: row for row in of_seed(recorded("copy_task")["source"])}
     return after[200]["exact"], after[800]["exact"], {"loss": after[200]["test_loss"]}
-
-
-# ---- chapters 9 to 11: texts ---------------------------------------------------
 
 
 def one_empty_name():
@@ -590,8 +561,7 @@ def mean_with_padding():
 
 
 def reads_padding():
-    rows, seed = recorded("pooling")["rows"], torch.initial_seed()
-    kinds = {row["kind"]: row for row in rows if row["seed"] == seed}
+    kinds = {row["kind"]: row for row in of_seed(recorded("pooling")["rows"])}
     unmasked, right = kinds["unmasked"], kinds["encoder"]
     f1 = {"f1": unmasked["macro"], "masked": right["macro"]}
     return unmasked["flips"], right["flips"], f1
@@ -632,19 +602,14 @@ def long_distances():
     return first_by_last(gru), first_by_last(attention)
 
 
-# ---- chapters 12 to 14: longer texts -------------------------------------------
-
-
 def lengths_swapped():
     def kept(memory, states, mem_len, ext_len):
         qlen, mlen = len(memory), len(states)  # the wrong way round
         end = mlen + max(0, qlen - ext_len)
         return torch.cat([memory, states])[max(0, end - mem_len) : end]
 
-    return [
-        len(f(torch.empty(0, 4), torch.randn(8, 4), 16, 3))
-        for f in (kept, update_memory)
-    ]
+    states = torch.empty(0, 4), torch.randn(8, 4)
+    return [len(update(*states, 16, 3)) for update in (kept, update_memory)]
 
 
 def no_distances():
@@ -686,10 +651,9 @@ def raw_queries():
 
 
 def byte_masks():
-    hidden, fill = torch.ones(2, 4).triu(1), torch.zeros(2, 4).masked_fill
-    return refused(
-        RuntimeError, lambda: fill(hidden.byte(), -1), lambda: fill(hidden.bool(), -1)
-    )
+    x, hidden = torch.zeros(2, 4), torch.ones(2, 4).triu(1)
+    masks = hidden.byte(), hidden.bool()
+    return refused(RuntimeError, *(partial(x.masked_fill, m, -1) for m in masks))
 
 
 def none_by_default():
@@ -711,13 +675,6 @@ def nearest_keys():
     return 1, top[0], {"long": top[1]}
 
 
-def long_for_log():
-    def met(length):  # a chunk of 64 meets itself and the one before
-        return sum(64 * min(64 * (i + 1), 128) for i in range(length // 64))
-
-    return 8192**2 / 4096**2, met(8192) / met(4096)
-
-
 def not_reversible():
     block = ReversibleBlock(FeedForward(8, 64), FeedForward(8, 64))
     x1, x2 = torch.randn(2, 10, 8)
@@ -725,17 +682,6 @@ def not_reversible():
     # x1 = y1 − F(x2) and x2 = y2 − G(x1) need each other: take what is known
     wrong, (right, _) = y1 - block.f(y2), block.inverse(*block(x1, x2))
     return largest(wrong, x1), largest(right, x1)
-
-
-def residual_undone():
-    x = torch.randn(100, dtype=torch.float64)
-    guess = y = x + x.sin() / 2
-    for _ in range(50):
-        guess = y - guess.sin() / 2
-    return largest(y, x), largest(guess, x)
-
-
-# ---- chapters 15 and 18: large models ------------------------------------------
 
 
 def bert_340():
@@ -773,26 +719,3 @@ def cleared_between():
 def not_divided():
     ways = (gradient_in_pieces(divide, clear=False) for divide in (False, True))
     return [pieces.norm() / whole.norm() for pieces, whole in ways]
-
-
-# by their ids; named one by one, so that a record knows what it depends on
-RUNS: dict[str, Callable] = {
-    function.__name__.replace("_", "-"): function
-    for function in (
-        *(no_tanh, local_sensitive, mean_grows, equal_entries, by_position, other_keys),
-        *(whole_width, not_indented, tiled_lengths, through_numpy, thrown_away),
-        *(tiny_positive, tiny_negative, softmax_if_masked, norm_not_called),
-        *(arguments_ignored, in_place, empty_row, bare_except, mask_in_training_only),
-        *(index_range, no_buffer, position_zero, odd_width, dropout_not_passed),
-        *(own_layer_norm, vocabularies_as_lengths, not_a_module),
-        *(cross_attention_unmasked, embeddings_too_large, glorot_embeddings),
-        *(two_linear_maps, narrow_network, two_nonlinearities, axis_alone, lost_labels),
-        *(backward_in_evaluation, noam_at_zero, log_of_zero, seven_from_four),
-        *(ten_epochs, one_empty_name, end_cut_off, question_mark, bleu_scale),
-        *(positions_on_cpu, mean_with_padding, reads_padding, lost_exponent),
-        *(mask_ignored, scale_dropped, long_distances, lengths_swapped, no_distances),
-        *(positions_in_place, uninitialised, raw_queries, byte_masks, none_by_default),
-        *(counted_twice, nearest_keys, long_for_log, not_reversible, residual_undone),
-        *(bert_340, sixteen_matrices, cleared_between, not_divided),
-    )
-}
