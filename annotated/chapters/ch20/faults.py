@@ -631,7 +631,7 @@ class Centre(Small):
         return super().network(layer, x - 0.1 * x.mean(0, keepdim=True))
 
 
-@batch("a view cuts heads across rows", "lucidrains/x-transformers#219")
+@batch("a view cuts heads across rows")
 class HeadsOfOthers(Small):
     def join(self, x):
         b, h, t, k = x.shape
@@ -715,7 +715,7 @@ class TinyMask(SmallEncoder):
         return scores.masked_fill(~may, -1e-9).softmax(-1)
 
 
-@encoder("the mask is inverted", "meilame-tayebjee/torchTextClassifiers#92")
+@encoder("the mask is inverted", "InseeFrLab/torchTextClassifiers#92")
 class Inverted(SmallEncoder):
     def real(self, x):
         return x == 0
