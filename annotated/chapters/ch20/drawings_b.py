@@ -1,13 +1,18 @@
 """Page 20b: a fault with its probe's answer, the table of thirty, and what adds up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from math import log2
 
-from markupsafe import Markup, escape
+import torch
+from markupsafe import Markup
 
 from annotated.chapters.ch20.drawings import opening_table
 from annotated.chapters.ch20.public import PublicFault, ask, code, public_faults
+from annotated.chapters.ch20.scorers import blended
+from annotated.gpt import GPT
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Html
+from annotated.page.notebook import show_table
 from annotated.probes import Outcome
 
 COLUMNS = ("Report", "Year", "What was wrong", "What it did", "Probe")
@@ -48,3 +53,55 @@ def public_table(said: Mapping[str, Outcome]) -> Html:
 def _row(one: PublicFault, said: Outcome) -> Markup:
     report = Markup("/<wbr>").join(one.report.split("/"))  # breaks on a phone
     return ROW.format(one, report=report, code=one.code(), said=str(said))
+
+
+LETTERS = "abcd"
+WRITTEN = "ababa"  # after which the next letter is asked for
+
+
+def sums_table(sums: Mapping[str, float]) -> Html:
+    """Show to what the chances add up, by scorer, and what they claim too much."""
+    rows = [(name, f"{s:.4f}", f"{log2(s):+.2f}") for name, s in sums.items()]
+    return show_table(
+        ("scorer", "sum over all texts", "bits for free, a text"),
+        rows,
+        "All 1,024 texts of five tokens, out of four. Last column: log₂ of the sum, "
+        "which the scorer would lose if it were divided by it.",
+    )
+
+
+def next_letter(model: GPT, share: float, for_all: bool, total: float) -> Html:
+    """Draw what a model with a cache gives each letter that may come next.
+
+    Args:
+        model: gives logits of four letters, (b, t, v).
+        share: how much the cache counts.
+        for_all: whether the cache is asked for every letter.
+        total: to what the chances of all texts add up.
+    """
+    text = torch.tensor([[LETTERS.index(letter) for letter in WRITTEN + "a"]])
+    scored = blended(model, text, share, for_all)[0, -1].tolist()
+    alone = blended(model, text, 0.0, for_all)[0, -1].tolist()
+    drawing = Drawing(350, 206)
+    drawing.text(0, 16, f"written: {' '.join(WRITTEN)}", anchor="start", code=True)
+    for i, letter in enumerate(LETTERS):
+        top = 30 + 32 * i
+        drawing.text(10, top + 17, letter, code=True)
+        drawing.frame(28, top, 240 * scored[i], 24, shade=0.6, outline=False)
+        drawing.frame(28, top, 240 * alone[i], 24, dashed=True)
+        drawing.text(286, top + 17, f"{scored[i]:.2f}", anchor="start")
+    right = abs(sum(scored) - 1) < 1e-9
+    sign = "✓" if right else "✗"
+    drawing.text(
+        0,
+        176,
+        f"{sign} these four add up to {sum(scored):.2f}",
+        anchor="start",
+        bold=True,
+    )
+    drawing.text(0, 198, f"all 1,024 texts add up to {total:.4f}", anchor="start")
+    named = ", ".join(f"{n} {s:.2f}" for n, s in zip(LETTERS, scored, strict=True))
+    return drawing.figure(
+        alt=f"Bars of the four letters that may come next: {named}.",
+        caption="Dashed: the model alone. Filled: with the cache.",
+    )
