@@ -402,9 +402,9 @@ slips_table(slip_record)
 #
 # ## 20.7 The clinic
 #
-# Twelve people bring a model each. All models learned the same language, at the same size and with the same
-# recipe. Eleven are broken in one place, as their owners' code was. **Find out what it is, and watch the clock.** Ada
-# comes first.
+# Twelve people bring a small GPT each. All of them learned one language, in which a letter mostly repeats the one
+# three places back, with the same size and recipe. Eleven are broken in one place. **Find out where, and watch the
+# clock.** Ada comes first.
 
 # %% Try it: the clinic tags=["hide-input", "remove-stdout"]
 from annotated.chapters.ch20 import clinic_drawings

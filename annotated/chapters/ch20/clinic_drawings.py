@@ -104,7 +104,7 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
             "minutes": EXAMINATIONS,
             "undecided": UNDECIDED,
             "steps": STEPS,
-            "room": 220,
+            "room": 180,
         },
         [
             Choice("patient", "Whose model?", [p["name"] for p in patients]),
@@ -113,10 +113,8 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
         ],
         label="The clinic",
         checks=checks,
-        question="What do you ask first? Every answer costs minutes: they stand beside "
-        "it in brackets.",
-        caption="Small GPTs. In their texts, a letter mostly repeats the one three "
-        "places back. Everything is recorded; one seed each.",
+        question="What do you ask first? Every answer costs minutes.",
+        caption="Recorded, one seed each. In brackets: minutes on the clinic's clock.",
     )
 
 
