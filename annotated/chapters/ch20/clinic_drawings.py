@@ -126,3 +126,21 @@ def ways_table(record: Mapping[str, Any]) -> Html:
         minutes = sum(EXAMINATIONS[name] for name in way)
         rows.append((p["name"], p["diagnosis"], "; ".join(way), f"{minutes} min"))
     return show_table(("", "what it is", "the shortest way", "costs"), rows)
+
+
+MARKS = {"passed": "·", "failed": "✗", "not asked": "?"}
+SHORT = {"modes and numbers": "modes"}
+
+
+def probes_table(record: Mapping[str, Any]) -> Html:
+    """Show what each probe said of each patient: ✗ it failed, ? it wasn't asked."""
+    patients = record["patients"]
+    names = [name for name, *_ in patients[0]["probes"] if name != "call"]
+    rows = []
+    for p in patients:
+        said = {name: state for name, state, _ in p["probes"]}
+        marks = [MARKS[said[name]] for name in names]
+        rows.append((f"{p['name']}: {p['diagnosis']}", *marks))
+    header = ("", *(SHORT.get(name, name) for name in names))
+    caption = "✗ the probe failed; · it passed; ? it wasn't asked."
+    return show_table(header, rows, caption)
