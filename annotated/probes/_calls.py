@@ -390,6 +390,8 @@ class Subject:
     def moved(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the largest move of each position, (b, t), or of each row, (b, 1)."""
         moved = difference(a, b)
+        if moved.dim() == 1:
+            return moved[:, None]
         if moved.dim() == 3:
             return moved.amax(-1)
         return (
