@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from annotated.probes._calls import (
     ROUNDING,
+    TOLERANCE,
     Broken,
     Failed,
-    TOLERANCE,
     NotAsked,
     Subject,
     difference,
