@@ -155,8 +155,9 @@ class Subject:
 
     def __init__(self, f: Callable, tokens: Any, kind: str, seconds: float, options):
         self.f, self.kind, self.name, self.o = f, kind, words(f), options
-        self.until, self.per_call = time.monotonic() + seconds, 0.0
+        self.spent, self.per_call = 0.0, 0.0
         self.seconds, self.printed, self.cache = seconds, "", {}
+        self.tolerance = TOLERANCE
         found = modules_of(f)
         train = options.train
         self.modules = found + [m for m in modules_of(train) if m not in found]
@@ -190,7 +191,9 @@ class Subject:
         return self._ids(self.inputs[0], int(self.inputs[0].max()) + 1)
 
     def _ids(self, text: Tensor, size: int) -> Tensor:
-        every = set(range(size)) if size < 10_000 else set(text.unique().tolist())
+        every = set(text.unique().tolist())
+        if len(every - self.special) < min(16, size):  # too few to tell models apart
+            every = set(range(min(size, 10_000))) | every
         ordinary = sorted(every - self.special) or sorted(every)
         return torch.tensor(ordinary, dtype=text.dtype, device=text.device)
 
@@ -249,7 +252,7 @@ class Subject:
         """
         given = tuple(x.clone() for x in inputs)
         seed(number)
-        said, began = io.StringIO(), time.monotonic()
+        said, began = io.StringIO(), (time.process_time(), time.monotonic())
         f, more = f or self.f, {} if plain else self.extras(given) | more
         name = plain or self.name
         shapes = " and ".join(words(x) for x in inputs)
@@ -267,7 +270,10 @@ class Subject:
             first = (str(error).strip() or "no message").splitlines()[0][:160]
             message = f"{name} raised {type(error).__name__} ({first}) {called}"
             raise Broken(message, None, inputs) from error
-        self.per_call = max(0.7 * self.per_call, time.monotonic() - began)
+        cpu, wall = time.process_time() - began[0], time.monotonic() - began[1]
+        took = cpu if cpu > 0.02 * wall else wall  # a busy machine isn't a slow model
+        self.spent += took
+        self.per_call = (took + self.per_call) / 2 if self.per_call else took
         self.printed = self.printed or said.getvalue().strip()
         if any(not torch.equal(a, b) for a, b in zip(given, inputs, strict=True)):
             raise Broken(f"{name} changed its own tokens {called}", None, inputs)
@@ -346,11 +352,8 @@ class Subject:
             return real[:, None, None]
         return real.long() if name.endswith("attention_mask") else real
 
-    def wrap(self, logits: Tensor) -> Any:
-        """Return logits in the form in which the function gives them."""
-        if "form" not in self.cache:
-            self.cache["form"] = self.call(self.inputs, whole=True)
-        form = self.cache["form"]
+    def wrap(self, logits: Tensor, form: Any) -> Any:
+        """Return logits in the form of another output."""
         if isinstance(form, Tensor):
             return logits
         if isinstance(form, (tuple, list)):
@@ -384,6 +387,8 @@ class Subject:
     def moved(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the largest move of each position, (b, t), or of each row, (b, 1)."""
         moved = difference(a, b)
+        if moved.dim() == 1:
+            return moved[:, None]
         if moved.dim() == 3:
             return moved.amax(-1)
         return (
@@ -396,11 +401,11 @@ class Subject:
         """Return how far two outputs lie apart, where 1 is the tolerance."""
         if not a.numel():
             return 0.0
-        return difference(a, b).max().item() / (TOLERANCE * self.scale)
+        return difference(a, b).max().item() / (self.tolerance * self.scale)
 
     def afford(self, calls: float) -> None:
         """Go on only if there is time for so many calls."""
-        left = self.until - time.monotonic()
+        left = self.seconds - self.spent
         if calls * self.per_call > left:
             raise NotAsked(
                 f"a call takes {self.per_call:.2g} s, and {calls:.0f} of them don't fit "
@@ -433,6 +438,21 @@ class Subject:
                 p.grad = grad
             for m, name, b in named:
                 m._buffers[name] = b
+
+    def finer(self, ask: Callable[["Subject"], str]) -> str:
+        """Ask, and once more in double precision with a 20 times smaller tolerance."""
+        said = ask(self)
+        if self.modules:
+            try:
+                self.afford(20)
+                self.tolerance = TOLERANCE / 20
+                with self.cast(torch.float64):
+                    ask(self)
+            except (Broken, NotAsked):
+                pass  # it can't be asked in double precision
+            finally:
+                self.tolerance = TOLERANCE
+        return said
 
     def pairs(self, base: Tensor, other: Tensor, **how: Any) -> Tensor:
         """Return how far each position moves from one batch of texts to another.

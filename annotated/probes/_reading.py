@@ -89,7 +89,7 @@ def future(s: Subject) -> str:
     if refused:
         notes.append(f"lengths {', '.join(map(str, refused))} were refused")
     notes += _by_gradient(s)
-    notes += _alone(s)
+    notes += s.finer(_alone)
     if train := _training(s):
         s.afford(2 * len(at) / s.rows)
         with train as f:
@@ -170,11 +170,12 @@ def _leaks(s: Subject, at: list[int], leak: Tensor, how: str = "") -> None:
                 break
     text = s.real(rows=1)[0]
     example = text.tolist(), change_one(s, text[None], [j])[0].tolist()
+    hint = "" if how else _selects(s) + _among_rows(s)
     if not how:
         (i, j), example = _smallest(s, (i, j), example)
     raise Failed(
         f"changing token {j} moves logit {i}, which comes before it{how} ({len(pairs)} "
-        f"pairs in all{shape}; by {value:.2g} at most){_selects(s)}{_among_rows(s)}",
+        f"pairs in all{shape}; by {value:.2g} at most){hint}",
         (i, j),
         example,
     )
@@ -333,7 +334,7 @@ def _alone(s: Subject) -> list[str]:
             i = int(s.moved(alone, whole[:, :p]).amax(0).argmax())
             raise Failed(
                 f"the first {p} tokens alone give other logits than with {t - p} more "
-                f"behind them (logit {i} by {gap * TOLERANCE * s.scale:.2g})",
+                f"behind them (logit {i} by {gap * s.tolerance * s.scale:.2g})",
                 (i, p),
                 (text[0, :p].tolist(), text[0].tolist()),
             )
@@ -506,13 +507,15 @@ def order(s: Subject) -> str:
     t = s.text.shape[1]
     if t < 4:
         raise NotAsked(f"{t} tokens are too few; give at least 4")
+    if s.scorer and s.first.dim() == 1:
+        raise NotAsked("scores of whole texts may do without order")
     a_set = s.o.positions is False or s.o.positions in ("set", "none")
     said = [_swaps(s, a_set)]
     if s.kind == "translation":
         said.append(_source_swaps(s, a_set))
     if s.kind != "encoder" and not a_set:
         said += _idle_table(s)
-    if s.positions_name() or callable(s.o.positions):
+    if s.o.positions and not a_set:
         said += _positions_arrive(s)
     return "; ".join(filter(None, said))
 
@@ -531,7 +534,7 @@ def _swaps(s: Subject, a_set: bool) -> str:
     s.afford(4 * len(pairs))
     base = s.run(text)
     whole = base.dim() < 3 and not (s.scorer and base.dim() == 2)
-    noise, real_order, still = 1e-6 * s.scale, [], []
+    noise, real_order, still = s.tolerance * s.scale / 30, [], []
     for k in pairs:
         texts = text.clone()
         same = texts[:, k] == texts[:, k + 1]
@@ -541,8 +544,9 @@ def _swaps(s: Subject, a_set: bool) -> str:
         both[:, [k, k + 1]] = s.other(both[:, [k, k + 1]], number=4)
         replaced = s.run(both)
         if s.kind == "encoder" and not whole:
-            base = _swapped(base, k)
-            gap, reference = difference(base, new), difference(base, replaced)
+            others = [i for i in range(t) if i not in (k, k + 1)]
+            reference = difference(base[:, others], replaced[:, others])
+            gap = difference(_swapped(base, k), new)
         elif whole:
             gap, reference = difference(base, new), difference(base, replaced)
         else:
@@ -563,6 +567,15 @@ def _swaps(s: Subject, a_set: bool) -> str:
                 (row.tolist(), _swapped(row[None], k)[0].tolist()),
             )
         return "texts are sets"
+    if still and s.tolerance == TOLERANCE and s.modules:  # too small for float32?
+        try:
+            with s.cast(torch.float64):
+                s.tolerance = 1e-12
+                return _swaps(s, a_set)
+        except Broken:
+            pass
+        finally:
+            s.tolerance = TOLERANCE
     if still:
         k, _, row = still[0]
         every = (

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from annotated.probes._calls import (
-    TOLERANCE,
     Broken,
     Failed,
     NotAsked,
@@ -23,6 +22,10 @@ from annotated.probes._reading import _among_rows
 
 def batch(s: Subject) -> str:
     """Another row, another order of rows, and a batch of one change nothing."""
+    return s.finer(_batch)
+
+
+def _batch(s: Subject) -> str:
     text = s.real(rows=max(3, s.rows))
     n = len(text)
     sources = _sources(s, n)
@@ -58,7 +61,7 @@ def batch(s: Subject) -> str:
         row = int(s.moved(permuted, base[order]).amax(1).argmax())
         raise Failed(
             f"rows in another order: row {row} gets other logits "
-            f"(by {gap * TOLERANCE * s.scale:.2g}){_among_rows(s)}",
+            f"(by {gap * s.tolerance * s.scale:.2g}){_among_rows(s)}",
             (row,),
             (text.tolist(), text[order].tolist()),
         )
@@ -68,7 +71,7 @@ def batch(s: Subject) -> str:
         if gap > 1:
             raise Failed(
                 f"row {row} alone gives other logits than in a batch of {n} "
-                f"(by {gap * TOLERANCE * s.scale:.2g}){_among_rows(s)}",
+                f"(by {gap * s.tolerance * s.scale:.2g}){_among_rows(s)}",
                 (row,),
                 (text[row].tolist(), text.tolist()),
             )
@@ -98,6 +101,10 @@ def padding(s: Subject) -> str:
         raise NotAsked("which id is padding? pad= would say")
     if s.scorer and s.first.dim() == 1:
         raise NotAsked("scores of whole texts")
+    return s.finer(_padding)
+
+
+def _padding(s: Subject) -> str:
     said, text = [], s.real()
     sources = _sources(s, len(text))
     for n in (1, 3, 8):
@@ -153,7 +160,7 @@ def _padded(
         if gap > 1:
             moved = s.moved(new, base)
             row, i = divmod(int(moved.argmax()), moved.shape[1])
-            many = int((moved > TOLERANCE * s.scale).sum())
+            many = int((moved > s.tolerance * s.scale).sum())
             raise Failed(
                 f"{n} × padding {side} of the {name} moves logits of real tokens: "
                 f"logit {i} of row {row} by {moved.max():.2g}, {many} in all",
@@ -183,7 +190,7 @@ def _ragged(s: Subject, front: bool = False) -> None:
             raise Failed(
                 f"row {i} of {lengths[i]} tokens, padded {'in front' if front else ''}"
                 f"{'' if front else 'behind'} in a batch of lengths {lengths}, gives "
-                f"other logits than alone (by {gap * TOLERANCE * s.scale:.2g})",
+                f"other logits than alone (by {gap * s.tolerance * s.scale:.2g})",
                 (i, int(s.moved(alone, mine)[0].argmax())),
                 (row[0].tolist(), padded.tolist()),
             )
@@ -198,6 +205,11 @@ def _empty_row(s: Subject, text: Tensor, sources: Tensor | None) -> str:
     except Broken as error:
         return f"a row of padding alone was refused ({error})"
     if out.isnan().any():
+        slow = s.call(
+            s.around(varied) if sources is None else (varied, text), grad=True
+        )
+        if not slow.isnan().any():
+            return "a row of padding alone gives NaN by PyTorch's fast path alone"
         row = int(out.flatten(1).isnan().any(1).nonzero()[0])
         raise Failed("a row of padding alone gives NaN", (row, 0), varied.tolist())
     return "a row of padding alone gives no NaN"
@@ -213,6 +225,10 @@ def packing(s: Subject) -> str:
         raise NotAsked("is a row told of several documents? segments= would say how")
     if s.kind == "translation":
         raise NotAsked("packed translations aren't known to these probes")
+    return s.finer(_packing)
+
+
+def _packing(s: Subject) -> str:
     text = s.real()
     t = text.shape[1]
     cuts = sorted({1, t // 4, t // 2, 2 * t // 3} - {0, t})
@@ -243,7 +259,7 @@ def packing(s: Subject) -> str:
                 raise Failed(
                     f"the {name} document ({cut} and {t - cut} tokens) sees no other, "
                     "but gives other logits than alone: its positions don't start anew "
-                    f"(by {gap * TOLERANCE * s.scale:.2g})",
+                    f"(by {gap * s.tolerance * s.scale:.2g})",
                     (start, start),
                     (text[0].tolist(), part[0].tolist()),
                 )
@@ -451,7 +467,7 @@ def _same(s: Subject, name: str, logits: Tensor, wanted: Tensor, at: list[int], 
     gap = s.apart(logits, wanted)
     if gap > 1:
         moved = s.moved(logits, wanted)
-        wrong = (moved > TOLERANCE * s.scale).any(0)
+        wrong = (moved > s.tolerance * s.scale).any(0)
         i = int(wrong.nonzero()[0])
         row = int(moved[:, i].argmax())
         raise Failed(
