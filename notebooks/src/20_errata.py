@@ -419,7 +419,7 @@ clinic_drawings.clinic_explorer(clinic)
 clinic_drawings.ways_table(clinic)
 
 # %% [markdown]
-# Look at what's missing in that table: the loss curve, another seed, more steps. They're what most of us
+# Look at what's missing in that table: an attention map, another seed, more steps. They're what many of us
 # order first.
 #
 # ## 20.8 Where probes end
