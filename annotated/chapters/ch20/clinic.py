@@ -422,8 +422,8 @@ def examine(patient: Patient) -> dict[str, Any]:
         return loss_of(tokens, f(tokens), ahead, patient.silent)
 
     report = probes.probe(
-        model, longest, pad=PAD, start=START, end=END, loss=owners_loss, step=step, train=True,
-        make=patient.make, seconds=3600,
+        model, longest, pad=PAD, start=START, end=END, loss=owners_loss,
+        step=step, train=True, make=patient.make, seconds=3600,
     )  # fmt: skip
     with torch.no_grad():
         twice = (model(few) - model(few)).abs().max().item()
