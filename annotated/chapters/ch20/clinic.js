@@ -161,7 +161,7 @@ const DRAW = {
     text(left, y0 + 24 + 28 * i, line, { class: "code" })),
   "step by step, with a cache": () => amount(patient.cache),
   "one batch by heart": () => bars([["8 texts", patient.heart], ["new texts", patient.loss]]),
-  "another seed": () => bars([["this seed", patient.loss], ["another", patient.seed]]),
+  "another seed": () => bars([["this seed", patient.loss], ["another", patient.another]]),
   "twice as many steps": () => bars([["as trained", patient.loss], ["twice as long", patient.longer]]),
 };
 if (file.shown) DRAW[file.shown]();

@@ -456,7 +456,7 @@ def examine(patient: Patient) -> dict[str, Any]:
         "writes": written(model, patient),
         "cache": cache,
         "heart": train(patient, steps=100, rows=8)[1][-1],
-        "seed": loss_on(train(patient, seed=1)[0], patient, held_out),
+        "another": loss_on(train(patient, seed=1)[0], patient, held_out),
         "longer": loss_on(train(patient, steps=2 * STEPS)[0], patient, held_out),
         "probes": [[one.name, one.state, one.said] for one in report.outcomes],
     }
@@ -514,7 +514,7 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
         f"{'ends' if ends else 'no end'}",
         "step by step, with a cache": "differs" if p["cache"] > 1e-3 else "the same",
         "one batch by heart": "learned" if p["heart"] < 0.5 * best else "not learned",
-        "another seed": near(p["seed"], best),
+        "another seed": near(p["another"], best),
         "twice as many steps": near(p["longer"], best),
     }
 
