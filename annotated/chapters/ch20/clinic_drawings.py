@@ -64,8 +64,8 @@ def sentences(p: Mapping[str, Any]) -> dict[str, str]:
         + differ[told["step by step, with a cache"]],
         "one batch by heart": f"Eight texts, read 100 times: the loss is "
         f"{p['heart']:.2f}.",
-        "another seed": f"With another seed the loss is {p['another']:.2f}, with this one "
-        f"{p['loss']:.2f}.",
+        "another seed": f"With another seed the loss is {p['another']:.2f}, "
+        f"with this one {p['loss']:.2f}.",
         "twice as many steps": f"After {2 * STEPS} steps the loss is "
         f"{p['longer']:.2f}, after {STEPS} it is {p['loss']:.2f}.",
     }
