@@ -46,7 +46,8 @@ def _call(s: Subject) -> str:
     """The function takes tokens, and gives logits of the right shape."""
     out = s.first
     text = s.real()
-    for rows, width in ((1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)):
+    shapes = [(1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)]
+    for rows, width in shapes[:2] if s.scorer else shapes:
         some = s.real(width, rows)
         source = None
         if s.kind == "translation":

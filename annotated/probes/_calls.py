@@ -352,11 +352,8 @@ class Subject:
             return real[:, None, None]
         return real.long() if name.endswith("attention_mask") else real
 
-    def wrap(self, logits: Tensor) -> Any:
-        """Return logits in the form in which the function gives them."""
-        if "form" not in self.cache:
-            self.cache["form"] = self.call(self.inputs, whole=True)
-        form = self.cache["form"]
+    def wrap(self, logits: Tensor, form: Any) -> Any:
+        """Return logits in the form of another output."""
         if isinstance(form, Tensor):
             return logits
         if isinstance(form, (tuple, list)):
@@ -390,6 +387,8 @@ class Subject:
     def moved(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the largest move of each position, (b, t), or of each row, (b, 1)."""
         moved = difference(a, b)
+        if moved.dim() == 1:
+            return moved[:, None]
         if moved.dim() == 3:
             return moved.amax(-1)
         return (

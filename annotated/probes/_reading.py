@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from annotated.probes._calls import (
     ROUNDING,
+    TOLERANCE,
     Broken,
     Failed,
-    TOLERANCE,
     NotAsked,
     Subject,
     difference,
@@ -170,11 +170,12 @@ def _leaks(s: Subject, at: list[int], leak: Tensor, how: str = "") -> None:
                 break
     text = s.real(rows=1)[0]
     example = text.tolist(), change_one(s, text[None], [j])[0].tolist()
+    hint = "" if how else _selects(s) + _among_rows(s)
     if not how:
         (i, j), example = _smallest(s, (i, j), example)
     raise Failed(
         f"changing token {j} moves logit {i}, which comes before it{how} ({len(pairs)} "
-        f"pairs in all{shape}; by {value:.2g} at most){_selects(s)}{_among_rows(s)}",
+        f"pairs in all{shape}; by {value:.2g} at most){hint}",
         (i, j),
         example,
     )
@@ -506,6 +507,8 @@ def order(s: Subject) -> str:
     t = s.text.shape[1]
     if t < 4:
         raise NotAsked(f"{t} tokens are too few; give at least 4")
+    if s.scorer and s.first.dim() == 1:
+        raise NotAsked("scores of whole texts may do without order")
     a_set = s.o.positions is False or s.o.positions in ("set", "none")
     said = [_swaps(s, a_set)]
     if s.kind == "translation":

@@ -50,6 +50,9 @@ def bands(record: dict[str, Any]) -> None:
     assert {"Ada", "Gita", "Hugo"} <= having("the best possible loss", "at")
     assert told["Jun"]["the best possible loss"] == "above"
     assert told["Lea"]["the loss curve"] == "held-out is worse"
+    ways = {name for p in patients for name in _way(record, p)}
+    dear = {"an attention map", "another seed", "twice as many steps"}
+    assert not ways & dear, "the page: they are in no shortest way"
     minutes = {n: sum(EXAMINATIONS[e] for e in _way(record, n)) for n in patients}
     assert max(minutes.values()) <= 10, minutes
 

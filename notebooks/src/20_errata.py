@@ -155,7 +155,7 @@ from annotated.page.notebook import show_source
 show_source(leaks.SummaryAttention, fold="Attention that reads summaries")
 
 # %% [markdown]
-# **So cut where no chunk ends**: after 1, 3, 7, 15 and 31 *tokens*, which no block size above one
+# **So cut where no chunk ends**: after 1, 3, 7, 15 and 31 *tokens*, which no power of two
 # divides, and take texts longer than every chunk and window. Or change one token $j$ at a time, and draw which
 # logits $i$ move. Below the line is the past, above it the future:
 
@@ -202,7 +202,7 @@ table
 # exactly 0.0**, and anything else is a finding.
 #
 # **Who cares about a millionth?** Nobody, today. But a mask of −20 is a bet that no score will ever be that
-# large, and training pays whoever breaks it.
+# large, and training rewards the model for breaking it.
 
 # %% Proof: exactly zero, and not tags=["hide-input", "proof"]
 assert (
@@ -250,8 +250,7 @@ show(
 # %% [markdown]
 # ## 20.4 Our own error first
 #
-# Whoever prints other people's errors should begin at home. Of all decoders in this book, one fails:
-# the Reformer of [chapter 13](13_lsh_attention.ipynb).
+# If you print other people's errors, begin at home. Of all decoders in this book, one fails: the Reformer of [chapter 13](13_lsh_attention.ipynb).
 
 # %%
 torch.manual_seed(0)
@@ -337,7 +336,7 @@ def told(name):
 
 
 # %% [markdown]
-# **A sign in an exponent** *(mask)*. The text says to fill hidden scores with $-10^9$. The code says
+# **A sign in an exponent** *(mask)*. Hidden scores should become $-10^9$, or better $-\infty$. The code has
 # `-1e-9`. That's a number, of the right kind, at the right place, and nothing complains. But $e^{-0.000000001}$
 # is 1, so a hidden key counts like one of average interest. The training loss becomes splendid, as on our
 # first screen, and what the model writes is rubbish.
@@ -402,9 +401,9 @@ slips_table(slip_record)
 #
 # ## 20.7 The clinic
 #
-# Twelve people bring a model each. All models learned the same language, at the same size and with the same
-# recipe. Eleven are broken in one place, as their owners' code was. **Find out what it is, and watch the clock.** Ada
-# comes first.
+# Twelve people bring a small GPT each. All of them learned one language, in which a letter mostly repeats the one
+# three places back, with the same size and recipe. Eleven are broken in one place. **Find out where, and watch the
+# clock.** Ada comes first.
 
 # %% Try it: the clinic tags=["hide-input", "remove-stdout"]
 from annotated.chapters.ch20 import clinic_drawings
@@ -420,12 +419,16 @@ clinic_drawings.clinic_explorer(clinic)
 clinic_drawings.ways_table(clinic)
 
 # %% [markdown]
-# Look at what's missing in that table: the loss curve, another seed, more steps. They're what most of us
+# Look at what's missing in that table: an attention map, another seed, more steps. They're what many of us
 # order first.
 #
 # ## 20.8 Where probes end
 #
-# A tool that claims to find faults must be measured like a model.
+# A tool that claims to find faults must be measured, too. Here is what the probes said of the twelve
+# patients, whose diagnosis they weren't told:
+
+# %% Table: what each probe said of each patient tags=["hide-input"]
+clinic_drawings.probes_table(clinic)
 
 # %% [markdown]
 # Four things no probe of this kind sees:

@@ -70,17 +70,17 @@ if (file.decide) Object.assign(file, { decide: false, verdict: decided() });
 // ---- the drawing: a clock and a list, and beside it (on a phone below) the last answer
 
 const wide = view.width(), phone = wide < 560;
-const column = phone ? wide : 268, listed = phone ? 8 : names.length;
-const high = 46 + 20 * listed + 8, left = phone ? 0 : column + 20;
+const column = phone ? wide : 268, listed = phone ? 4 : names.length;
+const line = 19, high = 46 + line * listed + 4, left = phone ? 0 : column + 20;
 const top = phone ? high + 8 : 0, room = phone ? wide : wide - left;
-const svg = view.svg(wide, phone ? high + 296 : 330,
+const svg = view.svg(wide, phone ? high + 290 : 298,
   `${patient.name}'s model, and what was ordered`);
 const text = (x, y, words, style = {}) => view.add(svg, "text", { x, y, text: words, ...style });
 const box = (x, y, width, height, style) => view.add(svg, "rect", { x, y, width, height, ...style });
 
 text(0, 16, `${patient.name}: ${clock(minutes(file.ordered))}`, { class: "strong" });
 if (!file.ordered.length) text(0, 42, "Nothing is ordered yet.");
-file.ordered.slice(-listed).forEach((name, i) => text(0, 42 + 20 * i,
+file.ordered.slice(-listed).forEach((name, i) => text(0, 42 + line * i,
   `${name} (${data.minutes[name]})`, { class: name === file.shown ? "strong" : "" }));
 
 text(left, top + 16, file.shown || "What they say", { class: "strong" });
@@ -103,7 +103,7 @@ function bars(entries) {
   });
 }
 function matrix(rows, fill, labels) {
-  const edge = labels ? 18 : 2, size = Math.min(16, (room - edge - 4) / rows[0].length);
+  const edge = labels ? 18 : 2, size = Math.min(14, (room - edge - 4) / rows[0].length);
   rows.forEach((row, i) => row.forEach((value, j) => {
     const look = fill(value, i, j);
     box(left + edge + size * j, y0 + edge + size * i, size - 1, size - 1,
@@ -122,7 +122,7 @@ function amount(value) {
 const DRAW = {
   "the best possible loss": () => bars([["its loss", patient.loss], ["the best possible", patient.floor]]),
   "the loss curve": () => {
-    const { curve, loss } = patient, most = Math.max(...curve, loss), tall = 200;
+    const { curve, loss } = patient, most = Math.max(...curve, loss), tall = 190;
     const x = (i) => left + 34 + (room - 120) * i / (curve.length - 1), y = (v) => y0 + 10 + tall * (1 - v / most);
     [0, 1, 2].filter((v) => v <= most).forEach((v) => {
       view.add(svg, "line", { x1: x(0), x2: x(curve.length - 1), y1: y(v), y2: y(v), stroke: "var(--at-rule)" });
@@ -141,7 +141,7 @@ const DRAW = {
     matrix(patient.reach, (value, i, j) => ({
       fill: value ? (j > i ? "var(--at-wrong)" : "var(--at-other)") : "none",
     }));
-    text(left, y0 + 258, "down: a logit; across: a changed symbol");
+    text(left, y0 + 232, "down: a logit; across: a changed symbol");
   },
   "what the loss asks for": () => {
     const size = Math.min(22, (room - 56) / patient.read.length);
@@ -161,7 +161,7 @@ const DRAW = {
     text(left, y0 + 24 + 28 * i, line, { class: "code" })),
   "step by step, with a cache": () => amount(patient.cache),
   "one batch by heart": () => bars([["8 texts", patient.heart], ["new texts", patient.loss]]),
-  "another seed": () => bars([["this seed", patient.loss], ["another", patient.seed]]),
+  "another seed": () => bars([["this seed", patient.loss], ["another", patient.another]]),
   "twice as many steps": () => bars([["as trained", patient.loss], ["twice as long", patient.longer]]),
 };
 if (file.shown) DRAW[file.shown]();

@@ -15,7 +15,7 @@ from annotated.page.notebook import show_table
 
 UNDECIDED = "not yet"
 DRAWN = """name complaint diagnosis curve loss floor twice reach read asked company
-gradients map symbols writes cache heart seed longer""".split()
+gradients map symbols writes cache heart another longer""".split()
 
 
 def sentences(p: Mapping[str, Any]) -> dict[str, str]:
@@ -64,8 +64,8 @@ def sentences(p: Mapping[str, Any]) -> dict[str, str]:
         + differ[told["step by step, with a cache"]],
         "one batch by heart": f"Eight texts, read 100 times: the loss is "
         f"{p['heart']:.2f}.",
-        "another seed": f"With another seed the loss is {p['seed']:.2f}, with this one "
-        f"{p['loss']:.2f}.",
+        "another seed": f"With another seed the loss is {p['another']:.2f}, "
+        f"with this one {p['loss']:.2f}.",
         "twice as many steps": f"After {2 * STEPS} steps the loss is "
         f"{p['longer']:.2f}, after {STEPS} it is {p['loss']:.2f}.",
     }
@@ -104,7 +104,7 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
             "minutes": EXAMINATIONS,
             "undecided": UNDECIDED,
             "steps": STEPS,
-            "room": 220,
+            "room": 180,
         },
         [
             Choice("patient", "Whose model?", [p["name"] for p in patients]),
@@ -113,10 +113,8 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
         ],
         label="The clinic",
         checks=checks,
-        question="What do you ask first? Every answer costs minutes: they stand beside "
-        "it in brackets.",
-        caption="Small GPTs. In their texts, a letter mostly repeats the one three "
-        "places back. Everything is recorded; one seed each.",
+        question="What do you ask first? Every answer costs minutes.",
+        caption="Recorded, one seed each. In brackets: minutes on the clinic's clock.",
     )
 
 
@@ -128,3 +126,21 @@ def ways_table(record: Mapping[str, Any]) -> Html:
         minutes = sum(EXAMINATIONS[name] for name in way)
         rows.append((p["name"], p["diagnosis"], "; ".join(way), f"{minutes} min"))
     return show_table(("", "what it is", "the shortest way", "costs"), rows)
+
+
+MARKS = {"passed": "·", "failed": "✗", "not asked": "?"}
+SHORT = {"modes and numbers": "modes"}
+
+
+def probes_table(record: Mapping[str, Any]) -> Html:
+    """Show what each probe said of each patient: ✗ it failed, ? it wasn't asked."""
+    patients = record["patients"]
+    names = [name for name, *_ in patients[0]["probes"] if name != "call"]
+    rows = []
+    for p in patients:
+        said = {name: state for name, state, _ in p["probes"]}
+        marks = [MARKS[said[name]] for name in names]
+        rows.append((f"{p['name']}: {p['diagnosis']}", *marks))
+    header = ("", *(SHORT.get(name, name) for name in names))
+    caption = "✗ the probe failed; · it passed; ? it wasn't asked."
+    return show_table(header, rows, caption)
