@@ -108,11 +108,12 @@ play(
 
 # %%
 from annotated.chapters.ch20.faults import NormOverTime, Small, texts
+from annotated.chapters.ch20.yours import wrapped
 
 try:
     probes.require_sound(NormOverTime(), texts(), only=("future", "batch"))
 except AssertionError as error:
-    print(yours.wrapped(error))
+    print(wrapped(error))
 
 # %% [markdown]
 # A leak of a millionth, by random weights, and a cross all the same. In a terminal the same is
@@ -135,7 +136,7 @@ except AssertionError as error:
 # | returns log-chances of texts | `vocabulary=`, its number of ids |
 #
 # Only a cache takes more than a word. `prefill` reads the beginning and returns its logits and a state, `step` reads
-# on. This is the one of [page 11c](11c_cache.ipynb):
+# on; here is the cache of [page 11c](11c_cache.ipynb):
 
 # %%
 from annotated.decoding import KeyValueCache
@@ -144,6 +145,7 @@ from annotated.gpt import GPT, GPTConfig
 model = GPT(GPTConfig(40, d_model=32, heads=4, layers=2, d_ff=64, max_len=128))
 
 
+# %%
 def prefill(tokens):
     cache = KeyValueCache(model)
     return cache.read(tokens), cache
@@ -154,7 +156,7 @@ def step(tokens, cache):
 
 
 report = probes.probe(model, texts(), only="cache", prefill=prefill, step=step)
-print(yours.wrapped(report["cache"]))
+print(wrapped(report["cache"]))
 
 # %% Check: the book's cache is sound tags=["hide-input", "proof"]
 assert report.ok

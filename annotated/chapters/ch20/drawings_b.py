@@ -66,7 +66,7 @@ def sums_table(sums: Mapping[str, float]) -> Html:
         ("scorer", "sum over all texts", "bits for free, a text"),
         rows,
         "All 1,024 texts of five tokens, out of four. Last column: log₂ of the sum, "
-        "which the scorer would lose if it were divided by it.",
+        "which it would lose if it were divided by it; below 0, it wastes some.",
     )
 
 
