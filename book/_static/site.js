@@ -47,18 +47,32 @@
 
   // A figure that is taller than a laptop's screen puts its controls beside its drawing;
   // where there is room, the style sheet makes it wide, unless its drawing is small.
-  const TALL = 540, SMALL = 380;
+  // Its caption stands below the controls then, if that makes it less tall.
+  const TALL = 540, SMALL = 380, wide = window.matchMedia("(min-width: 1280px)");
   function place(figure) {
     const drawing = figure.querySelector(".annotated-view > svg");
     figure.classList.add("annotated-beside");
     if (drawing?.getAttribute("width") < SMALL) figure.classList.add("annotated-small");
+    const caption = figure.querySelector(":scope > .annotated-caption");
+    const stage = figure.querySelector(":scope > :is(.annotated-view, .annotated-stack)");
+    if (!caption || !stage) return;
+    const before = caption.previousElementSibling;
+    const put = () => {
+      before.after(caption);
+      const height = figure.offsetHeight;
+      if (wide.matches) stage.before(caption);
+      if (figure.offsetHeight >= height) before.after(caption);
+    };
+    wide.addEventListener("change", put);
+    put();
   }
 
   // Room that a figure keeps, so that nothing moves when it changes, stands at its end.
   function close(figure) {
     const find = (selector) => figure.querySelector(`:scope > ${selector}`);
     const stage = find(":is(.annotated-view, .annotated-stack)");
-    const says = find(".annotated-says"), end = find(".annotated-caption") || says;
+    const says = find(".annotated-says"), end = find(".annotated-stack ~ .annotated-caption")
+      || find(".annotated-view ~ .annotated-caption") || says;
     if (!stage || !end) return; // its parts stand in another frame
     const svg = stage.querySelector(":scope > svg"), box = svg?.getBBox();
     const shown = stage.querySelector(".annotated-frame:not([hidden])");

@@ -34,6 +34,7 @@ def first_sight(visit: Visit, address: str) -> Iterator[tuple[str, list[str]]]:
     yield "axe, light", axe(page)
     open_everything(page)
     yield "drawings", drawings(page)
+    yield "edges", edges(page)
     for number in range(page.locator(".annotated-explorer").count()):
         yield f"explorer {number}, numbers", explorer_checks(page, number)
     yield from requests(visit)
@@ -160,6 +161,23 @@ def offer_the_way_back(page: Page) -> None:
                 await new Promise((done) => setTimeout(done, 100));
             }
         }"""
+    )
+
+
+def edges(page: Page) -> list[str]:
+    """What is printed and doesn't stand right below its code, as wide as that."""
+    return page.evaluate(
+        """() => [...document.querySelectorAll(".cell_input + .cell_output")].flatMap(
+            (output) => {
+                const code = output.previousElementSibling.querySelector("pre");
+                const prints = output.querySelector(":scope > .output.stream pre");
+                if (!code || !prints) return [];
+                const [above, below] =
+                    [code, prints].map((e) => e.getBoundingClientRect());
+                const off = ["left", "right"].map((side) => below[side] - above[side]);
+                return above.height && off.some((by) => Math.abs(by) > 1)
+                    ? [`printed text is ${off.join(" and ")} px off its code`] : [];
+            }).slice(0, 3)"""
     )
 
 

@@ -59,6 +59,8 @@ SOUND = f"""<!doctype html><html lang="en"><head>
 <img alt="A dot of one pixel" src="data:image/png;base64,{DOT}">
 <div id="there" style="width: 300px; overflow: auto">wide</div>
 {SLIDER}{SHARED.sub("", EXPLORER.text)}
+<div class="cell_input"><pre>print(1)</pre></div>
+<div class="cell_output"><div class="output stream"><pre>1</pre></div></div>
 </article></main></body></html>"""
 ELSEWHERE = "http://192.0.2.1/x"  # an address kept for examples
 END = "</body>"
@@ -90,6 +92,7 @@ FAULTS = [
     ("drawings", "more than once", "<h1>", '<h1 id="there">'),
     ("drawings", "2 drawings are shown", "<figure class=",
      '<figure style="visibility: visible" class='),
+    ("edges", "-9 and -9 px off", "<pre>1", '<pre style="margin: 0 9px 0 -9px">1'),
     ("focus", 'style="outline: none', "color: inherit", "outline: none"),
     ("slider 0", "shows frames", "frame.hidden = i !==", "i !=="),
     ("slider 0", "shows frames", "i !== index", "i < index"),
