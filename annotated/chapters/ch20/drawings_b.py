@@ -6,12 +6,12 @@ from math import log2
 import torch
 from markupsafe import Markup
 
-from annotated.chapters.ch20.drawings import opening_table
+from annotated.chapters.ch20.drawings import STYLE, opening_table
 from annotated.chapters.ch20.public import PublicFault, ask, code, public_faults
 from annotated.chapters.ch20.scorers import blended
 from annotated.gpt import GPT
 from annotated.page.diagrams import Drawing
-from annotated.page.frames import Html
+from annotated.page.frames import Html, render
 from annotated.page.notebook import show_table
 from annotated.probes import Outcome
 
@@ -19,11 +19,12 @@ COLUMNS = ("Report", "Year", "What was wrong", "What it did", "Probe")
 ROW = Markup(
     '<tbody><tr><th scope="row"><a href="{0.url}">{report}</a></th><td>{0.year}</td>'
     "<td>{0.wrong}</td><td>{0.effect}</td><td>{0.family}</td></tr>"
-    '<tr><td colspan="5"><details><summary>{0.fault}: re-created, and what the probe '
-    'says</summary><pre tabindex="0" role="region" aria-label="Code: {0.fault}">{code}'
-    "</pre><p>{said}</p></details></td></tr></tbody>"
+    '<tr><td colspan="5"><details><summary aria-label="Code and probe: {0.report}">'
+    "Code, and what the probe says</summary>{opened}</details></td></tr></tbody>"
 )
-TOLD = Markup('<pre tabindex="0" role="region" aria-label="Code">{}</pre><p>{}</p>')
+OPENED = Markup(
+    '<pre tabindex="0" role="region" aria-label="Code: {}">{}</pre><p>{}</p>'
+)
 
 
 def told(name: str) -> Html:
@@ -32,7 +33,9 @@ def told(name: str) -> Html:
     Args:
         name: of the fault, in the corpus.
     """
-    return Html(TOLD.format(code(name), ask(name)))
+    style = f"{render('tokens')}<style>{STYLE}</style>"
+    opened = OPENED.format(name, code(name), ask(name))
+    return Html(f'{style}<div class="annotated-slips">{opened}</div>')
 
 
 def answers() -> dict[str, Outcome]:
@@ -52,7 +55,8 @@ def public_table(said: Mapping[str, Outcome]) -> Html:
 
 def _row(one: PublicFault, said: Outcome) -> Markup:
     report = Markup("/<wbr>").join(one.report.split("/"))  # breaks on a phone
-    return ROW.format(one, report=report, code=one.code(), said=str(said))
+    opened = OPENED.format(one.fault, one.code(), said)
+    return ROW.format(one, report=report, opened=opened)
 
 
 LETTERS = "abcd"
