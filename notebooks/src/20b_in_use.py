@@ -169,7 +169,7 @@ play(
 #
 # ## 20b.4 Four conditions
 #
-# Its participants then wrote down what makes a score a score, in four conditions
+# The participants then wrote down what makes a score a score, in four conditions
 # ([#1017](https://github.com/openai/parameter-golf/issues/1017)). In our words:
 #
 # 1. **Causal**: what's said about token $t$ depends on the tokens before it, and on nothing else.
@@ -177,19 +177,15 @@ play(
 # 3. **Score, then update**: a model may learn from the test text, but from tokens that are scored already.
 # 4. **One pass**: nobody goes back with what was learnt later.
 #
-# Here is each, broken. A tiny model that counts tokens as it goes breaks the last two, by the moment when it counts:
+# Here is each of them broken. A tiny model that counts tokens as it goes breaks the last two, by the moment when it counts:
 
 # %%
 scores = {
     "honest": honest,
     "1: labels aren't shifted": lambda x: scorers.not_shifted(model, x),
     "1: from the neighbours": scorers.neighbours,
-    "2: a cache for one token": lambda x: scorers.with_cache(
-        model, x, 0.5, False
-    ),
-    "a cache for every token": lambda x: scorers.with_cache(
-        model, x, 0.5, True
-    ),
+    "2: a cache for one": lambda x: scorers.with_cache(model, x, 0.5, False),
+    "a cache for all": lambda x: scorers.with_cache(model, x, 0.5, True),
     "counts, after the score": lambda x: scorers.counted(x, "after"),
     "3: counts, before the score": lambda x: scorers.counted(x, "before"),
     "4: counts in a first pass": lambda x: scorers.counted(x, "pass before"),
@@ -210,7 +206,7 @@ show_source(
 )
 
 # %% Check: honest ones add up to 1, the others don't tags=["hide-input", "proof"]
-right = ("honest", "a cache for every token", "counts, after the score")
+right = ("honest", "a cache for all", "counts, after the score")
 for name, total in sums.items():
     assert (abs(total - 1) < 1e-9) == (name in right), (name, total)
 print(f"✓ {len(right)} honest scorers add up to 1, to 1e-9; the others don't")

@@ -65,9 +65,12 @@ WRITTEN = "ababa"  # after which the next letter is asked for
 
 def sums_table(sums: Mapping[str, float]) -> Html:
     """Show to what the chances add up, by scorer, and what they claim too much."""
-    rows = [(name, f"{s:.4f}", f"{log2(s):+.2f}") for name, s in sums.items()]
+    rows = [
+        (name, f"{total:.4f}", f"{round(log2(total), 2) + 0.0:.2f}".replace("-", "−"))
+        for name, total in sums.items()
+    ]
     return show_table(
-        ("scorer", "sum over all texts", "bits for free, a text"),
+        ("scorer", "sum over all texts", "bits for free, per text"),
         rows,
         "All 1,024 texts of five tokens, out of four. Last column: log₂ of the sum, "
         "which it would lose if it were divided by it; below 0, it wastes some.",
