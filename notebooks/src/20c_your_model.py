@@ -61,7 +61,7 @@ print(yours.wrapped(yours.failed(second)))
 #
 # ## 20c.2 Reading a report
 #
-# Read the crosses first. Each names the smallest example it found: (*changing token 1 moves logit 0*) and
+# Read the crosses first. Each names the smallest example it found (*changing token 1 moves logit 0*) and
 # how large it is. `report.failures[0].where` and `.example` hold both as data, and `report.figure()` draws who sees whom.
 # Then read the dots. A dot says **not asked**, and which argument is missing. It never means that all is well:
 
@@ -116,13 +116,13 @@ except AssertionError as error:
     print(wrapped(error))
 
 # %% [markdown]
-# A leak of a millionth, by random weights, and a cross all the same. In a terminal the same is
+# Random weights keep this leak tiny, and it's a cross all the same. In a terminal:
 #
 # ```text
 # python -m annotated.probes mymodels:build --kind causal --pad 0 --tokens batch.pt
 # ```
 #
-# with exit status 1 if something failed, and 2 if nothing could be asked.
+# The exit status is 1 if something failed, and 2 if nothing could be asked.
 #
 # ## 20c.4 If your model isn't like that
 #
