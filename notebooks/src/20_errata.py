@@ -169,7 +169,7 @@ leaks.reach_figure(
         for name in ("a plain GPT", "yours", "a norm over time")
     },
     title="Every way to leak has its own shape",
-    caption="Grey: logit i depends on token j. Red: it shouldn't. 16 digits.",
+    caption="Down: logit i. Grey: it depends on token j. Red: it shouldn't.",
     alt="Three squares of 16 by 16 cells. A plain GPT: grey below the diagonal, nothing "
     "above it. Yours: red triangles of three cells' width above the diagonal, at every "
     "fourth position. A norm over time: all cells are filled, red above.",
@@ -238,14 +238,7 @@ print(report)
 # `probes.require_sound(model, tokens)`.
 
 # %% Figure: the report's own picture tags=["hide-input"]
-from annotated.page.notebook import show
-
-show(
-    report.figure(),
-    alt="A square of 32 by 32 cells: grey below the diagonal, and red triangles above "
-    "it, one for each chunk of four.",
-    caption="`report.figure()`: 32 digits, eight chunks of four.",
-)
+leaks.report_figure(report)
 
 # %% [markdown]
 # ## 20.4 Our own error first
@@ -394,7 +387,7 @@ told("mean-grows")
 # %% Table: all slips of the sources tags=["hide-input"]
 from annotated.chapters.ch20.drawings import slips_table
 
-slips_table(slip_record)
+leaks.boxed(slips_table(slip_record), "All slips of the sources")
 
 # %% [markdown]
 # [Page 20b](20b_in_use.ipynb) does the same with thirty faults in code that you may be using today.
@@ -460,10 +453,10 @@ clinic_drawings.probes_table(clinic)
 # <details><summary>How low can the leak of the first screen take the loss, if the model makes the best of
 # it?</summary>
 #
-# To 0.97. The fourth token of a chunk knows nothing about the next chunk: $\ln 10$. The third knows its own
-# chunk's sum and three of its tokens, so it knows the fourth: 0. The second knows two tokens, and not their
-# order: $\ln 2$, or 0 if they're equal, 0.62 on average. The first knows three: 0.96 on average. The mean of
-# the four is 0.97. <!-- exact: 0.62 = 0.9 * log(2), 0.96 = 0.72 * log(3) + 0.27 * (log(3) - 2 / 3 * log(2)), 0.97 = (log(10) + 0.9 * log(2) + 0.72 * log(3) + 0.27 * (log(3) - 2 / 3 * log(2))) / 4 -->
+# To a quarter of $\ln 10$, 0.58. The fourth token of each chunk knows nothing about the next chunk, and pays
+# $\ln 10$. The other three can know what comes, if the first layer writes *which digit, at which place* into each
+# vector: then the second layer's summary is the whole chunk, in order. Ours isn't there yet.
+# <!-- exact: 0.58 = log(10) / 4 -->
 #
 # </details>
 #
