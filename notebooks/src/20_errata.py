@@ -35,7 +35,7 @@ leaks.triumph_figure(losses)
 #
 # The first question costs a pencil. A loss in nats is $-\ln p$ of what came, so guessing among
 # $v$ equally likely symbols costs $\ln v$: 2.30 for ten digits, 10.8 for the 50,257 tokens of GPT-2. A
-# fresh model stands there or a little above (8.3). And every data set has a floor, its entropy, which no
+# fresh model stands there or a little above ([chapter 8](08_copy_task.ipynb)). And every data set has a floor, its entropy, which no
 # model gets below. <!-- exact: 2.30 = log(10), 10.8 = log(50257) -->
 #
 # For English nobody knows the floor. So give the *same model* data whose floor you do know: random
@@ -199,7 +199,7 @@ table
 # With a shorter text, an honest model moves, too. Its sums are cut into other pieces, and round
 # differently. So you need a tolerance, and a small leak hides in it. At equal shapes, the same numbers are
 # added in the same order, and what a mask hides is multiplied by an exact zero. So **an honest model moves by
-# exactly 0.0**, and anything else is a finding.
+# exactly 0.0**, and anything else is a finding. <!-- exact: 0.0 = 0 -->
 #
 # **Who cares about a millionth?** Nobody, today. But a mask of −20 is a bet that no score will ever be that
 # large, and training rewards the model for breaking it.
@@ -259,7 +259,7 @@ print(
 
 # %% [markdown]
 # LSH attention sorts the whole text by bucket, so later tokens decide whom an earlier one meets
-# ([13.8](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). The published code does the same. What does that
+# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). The published code does the same. What does that
 # mean? The loss that we print is not quite the loss of what the model would write, because the future isn't
 # there yet when it writes. And what doesn't it mean? That our losses are *bought* with it. Ask again with
 # 20.1, random text, four symbols:
@@ -442,11 +442,16 @@ clinic_drawings.probes_table(clinic)
 # [page of exercises](../book/exercises/20_errata.ipynb), and in a notebook of their own
 # (`notebooks/exercises/20_errata.ipynb`).
 #
-# 1. **Order the examinations.** A complaint, a budget: which questions, in which order?
-# 2. **Twenty calls.** Your friend's model leaks through a norm over time. Show it.
-# 3. **A probe of your own.** Left padding must not move anything.
-# 4. **Patients without end.** `patient(seed)` gives you a broken script, as often as you like.
-# 5. **In words.** Three reports, three diagnoses.
+# 1. **Who sees what comes later?** Find out by calls alone.
+# 2. **Repair what says who sees whom.** Padding on either side must not move anything.
+# 3. **What does this loss ask for?** Find out with a model that you made up.
+# 4. **Repair a cache.** In pieces and at once must give the same.
+# 5. **Modes and parameters.** What a training loop won't tell you.
+# 6. **Twenty calls.** Your friend's model leaks through a norm over time. Show where, with a budget.
+# 7. **In words.** Four complaints, and the cheapest question that decides each.
+#
+# In the first six you examine or repair patients. There are more where they come from: `patient(seed)` of
+# `annotated.chapters.ch20.patients` breaks a sound script anew for each seed.
 #
 # **Quick questions**
 #
@@ -472,6 +477,7 @@ clinic_drawings.probes_table(clinic)
 #
 # 1. A loss that is too good is an error message. Know $\ln v$; train on random symbols when you don't know the floor.
 # 2. Change the future, keep the shape: an honest model moves by exactly 0.0. Cut where no chunk ends.
+#    <!-- exact: 0.0 = 0 -->
 # 3. Ask in the order of costs, and before you train again.
 # 4. What wasn't asked isn't passed.
 # 5. A probe says what was seen, not whether it was used. Errata, like proofs, should run.
