@@ -155,7 +155,7 @@ class Subject:
 
     def __init__(self, f: Callable, tokens: Any, kind: str, seconds: float, options):
         self.f, self.kind, self.name, self.o = f, kind, words(f), options
-        self.spent, self.per_call = 0.0, 0.0
+        self.spent, self.per_call, self.recent = 0.0, 0.0, []
         self.seconds, self.printed, self.cache = seconds, "", {}
         self.tolerance = TOLERANCE
         found = modules_of(f)
@@ -272,8 +272,9 @@ class Subject:
             raise Broken(message, None, inputs) from error
         cpu, wall = time.process_time() - began[0], time.monotonic() - began[1]
         took = cpu if cpu > 0.02 * wall else wall  # a busy machine isn't a slow model
-        self.spent += took
-        self.per_call = (took + self.per_call) / 2 if self.per_call else took
+        self.recent = [*self.recent[-7:], took]
+        self.per_call = min(self.recent)  # the others waited for a processor
+        self.spent += self.per_call
         self.printed = self.printed or said.getvalue().strip()
         if any(not torch.equal(a, b) for a, b in zip(given, inputs, strict=True)):
             raise Broken(f"{name} changed its own tokens {called}", None, inputs)
