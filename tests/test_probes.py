@@ -1,4 +1,4 @@
-"""The probes: each finds its fault, none alarms on a sound model, bad input is named."""
+"""The probes: each finds its fault, none alarms on a sound model, bad input is told."""
 
 import random
 import subprocess
@@ -174,7 +174,7 @@ def test_scores_of_honest_models_add_up_to_one():
 
 def test_rounding_is_no_leak():
     class Experts(Small):
-        """Each expert multiplies as many rows as chose it: sound, but not bit for bit."""
+        """Each expert multiplies as many rows as chose it: sound but for rounding."""
 
         def more(self):
             self.experts = nn.ModuleList(nn.Linear(32, 32) for _ in range(2))
