@@ -13,7 +13,8 @@ COLUMNS = ("Source", "Slip", "What you see", "Measured", "Repaired in")
 ROW = Markup(
     '<tbody><tr><td>{0.source}, {0.section}</td><th scope="row">{0.title}</th>'
     '<td>{0.symptom}</td><td>{said}</td><td><a href="{0.page}.html">{place}</a></td>'
-    '</tr><tr><td colspan="5"><details><summary>{0.title}: code and runs</summary>'
+    '</tr><tr><td colspan="5"><details>'
+    '<summary aria-label="Code and runs: {0.title}">Code and runs</summary>'
     '<pre tabindex="0" role="region" aria-label="Code: {0.title}">{code}</pre>'
     "<p>{numbers}.</p><p><b>Repair:</b> {0.repair} <b>Guard:</b> "
     "<code>{0.guard}</code>. <b>Family:</b> {0.family}.</p></details></td></tr></tbody>"
@@ -25,13 +26,15 @@ STYLE = """
 .annotated-slips tr { vertical-align: top; }
 .annotated-slips tbody { border-top: 1px solid var(--at-rule); }
 .annotated-slips pre { overflow-x: auto; font: 0.8125rem/1.4 var(--at-mono); }
+.annotated-slips p code { overflow-wrap: anywhere; }
 .annotated-slips button { all: unset; cursor: pointer; text-decoration: underline; }
 .annotated-slips button:focus-visible { outline: 2px solid var(--at-link); }
 .annotated-slips [aria-sort=ascending]::after { content: " ▲"; }
 .annotated-slips [aria-sort=descending]::after { content: " ▼"; }
 .annotated-slips [hidden] { display: none; }
 @media (max-width: 540px) {
-  .annotated-slips :is(table, tbody:not([hidden]), tr, td, tbody th) { display: block; }
+  .annotated-slips :is(thead, tbody:not([hidden])) { display: block; }
+  .annotated-slips :is(table, tr, td, tbody th) { display: block; }
   .annotated-slips thead tr { display: flex; flex-wrap: wrap; }
   .annotated-slips pre { max-width: calc(100vw - 4rem); }
 }"""
