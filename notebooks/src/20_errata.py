@@ -29,7 +29,7 @@ leaks.triumph_figure(losses)
 # By the end you can say whether a loss is possible, find a leak in ten lines, put any
 # model under the book's probes, and ask in an order that saves your evening. You need masks
 # ([chapter 4](04_masks.ipynb)), the checks of [chapter 8](08_copy_task.ipynb) and a GPT
-# ([chapter 11](11_text_generation.ipynb)). About 45 minutes.
+# ([chapter 11](11_text_generation.ipynb)). About 35 minutes.
 #
 # ## 20.1 What can the loss be?
 #
