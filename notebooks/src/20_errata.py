@@ -13,8 +13,7 @@
 # %% Figure: the run, and the plain GPT tags=["hide-input", "remove-stderr"]
 from annotated.chapters.ch20 import leaks
 
-model, honest, losses = leaks.triumph()
-leaks.triumph_figure(losses)
+leaks.triumph_figure(leaks.triumph()[2])
 
 # %% [markdown]
 # Ask what the data are. They're random digits, each drawn for itself. Nobody can know the next
@@ -40,19 +39,23 @@ leaks.triumph_figure(losses)
 #
 # For English nobody knows the floor. So give the *same model* data whose floor you do know: random
 # symbols. Train it for a minute, with everything else as it is. There's nothing to learn, so
-# **whatever it gains over** $\ln v$ **is stolen**.
+# **whatever it gains over** $\ln v$ **is stolen**. That's the run above:
 
-# %% tags=["remove-input"]
-from annotated.page.notebook import expect, say
+# %%
+from annotated.chapters.ch20 import leaks
 
-theirs, ours = leaks.held_out(honest), leaks.held_out(model)
-say(
-    f"On 16,000 digits that neither has read, the plain GPT has a loss of "
-    f"{theirs:.2f}, yours {ours:.2f}. It can't have learned them by heart, "
-    "and it isn't luck. It must have read the answer somewhere."
-)
+model, honest, losses = leaks.triumph()
+for name, one in {"yours": model, "a plain GPT": honest}.items():
+    print(f"{name}: {leaks.held_out(one):.2f}")
+
+# %% [markdown]
+# Those are 16,000 digits that neither model has read, so yours can't have learned them by heart, and it isn't
+# luck. It must have read the answer somewhere.
 
 # %% Measured: a loss that is impossible, and one that isn't tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+theirs, ours = leaks.held_out(honest), leaks.held_out(model)
 expect(
     "20-triumph",
     "With the leak, the loss falls below nine tenths of ln 10.",
@@ -240,6 +243,16 @@ print(report)
 # %% Figure: the report's own picture tags=["hide-input"]
 leaks.report_figure(report)
 
+# %% Proof: who sees whom, by ten lines and by the probes tags=["hide-input", "proof"]
+from annotated.page.notebook import check_close
+
+check_close(
+    "who sees whom: our loop and the probes",
+    leaks.reach(model, tokens, 10).float(),
+    (report.reach > 0).float(),
+    0,
+)
+
 # %% [markdown]
 # ## 20.4 Our own error first
 #
@@ -265,7 +278,7 @@ print(
 # 20.1, random text, four symbols:
 
 # %% tags=["remove-input", "remove-stdout"]
-from annotated.page.notebook import recorded
+from annotated.page.notebook import recorded, say
 from annotated.page.records import dots
 
 random_text = recorded("random_text")

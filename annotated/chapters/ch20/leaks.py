@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from statistics import mean
 
 import matplotlib.pyplot as plt
@@ -89,6 +89,7 @@ def held_out(model: nn.Module, symbols: int = DIGITS, rows: int = 500) -> float:
     return next_token_loss(model, (text[:, :-1], text[:, 1:])).item()
 
 
+@cache  # the first screen and a cell further down show the same run
 def triumph() -> tuple[GPT, GPT, dict[str, list[float]]]:
     """Train the model of the first screen, and one that is honest.
 
