@@ -13,8 +13,7 @@
 # %% Figure: the run, and the plain GPT tags=["hide-input", "remove-stderr"]
 from annotated.chapters.ch20 import leaks
 
-model, honest, losses = leaks.triumph()
-leaks.triumph_figure(losses)
+leaks.triumph_figure(leaks.triumph()[2])
 
 # %% [markdown]
 # Ask what the data are. They're random digits, each drawn for itself. Nobody can know the next
@@ -29,30 +28,34 @@ leaks.triumph_figure(losses)
 # By the end you can say whether a loss is possible, find a leak in ten lines, put any
 # model under the book's probes, and ask in an order that saves your evening. You need masks
 # ([chapter 4](04_masks.ipynb)), the checks of [chapter 8](08_copy_task.ipynb) and a GPT
-# ([chapter 11](11_text_generation.ipynb)). About 45 minutes.
+# ([chapter 11](11_text_generation.ipynb)). About 35 minutes.
 #
 # ## 20.1 What can the loss be?
 #
 # The first question costs a pencil. A loss in nats is $-\ln p$ of what came, so guessing among
 # $v$ equally likely symbols costs $\ln v$: 2.30 for ten digits, 10.8 for the 50,257 tokens of GPT-2. A
-# fresh model stands there or a little above (8.3). And every data set has a floor, its entropy, which no
+# fresh model stands there or a little above ([chapter 8](08_copy_task.ipynb)). And every data set has a floor, its entropy, which no
 # model gets below. <!-- exact: 2.30 = log(10), 10.8 = log(50257) -->
 #
 # For English nobody knows the floor. So give the *same model* data whose floor you do know: random
 # symbols. Train it for a minute, with everything else as it is. There's nothing to learn, so
-# **whatever it gains over** $\ln v$ **is stolen**.
+# **whatever it gains over** $\ln v$ **is stolen**. That's the run above:
 
-# %% tags=["remove-input"]
-from annotated.page.notebook import expect, say
+# %%
+from annotated.chapters.ch20 import leaks
 
-theirs, ours = leaks.held_out(honest), leaks.held_out(model)
-say(
-    f"On 16,000 digits that neither has read, the plain GPT has a loss of "
-    f"{theirs:.2f}, yours {ours:.2f}. It can't have learned them by heart, "
-    "and it isn't luck. It must have read the answer somewhere."
-)
+model, honest, losses = leaks.triumph()
+for name, one in {"yours": model, "a plain GPT": honest}.items():
+    print(f"{name}: {leaks.held_out(one):.2f}")
+
+# %% [markdown]
+# Those are 16,000 digits that neither model has read, so yours can't have learned them by heart, and it isn't
+# luck. It must have read the answer somewhere.
 
 # %% Measured: a loss that is impossible, and one that isn't tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+theirs, ours = leaks.held_out(honest), leaks.held_out(model)
 expect(
     "20-triumph",
     "With the leak, the loss falls below nine tenths of ln 10.",
@@ -169,7 +172,7 @@ leaks.reach_figure(
         for name in ("a plain GPT", "yours", "a norm over time")
     },
     title="Every way to leak has its own shape",
-    caption="Grey: logit i depends on token j. Red: it shouldn't. 16 digits.",
+    caption="Down: logit i. Grey: it depends on token j. Red: it shouldn't.",
     alt="Three squares of 16 by 16 cells. A plain GPT: grey below the diagonal, nothing "
     "above it. Yours: red triangles of three cells' width above the diagonal, at every "
     "fourth position. A norm over time: all cells are filled, red above.",
@@ -199,7 +202,7 @@ table
 # With a shorter text, an honest model moves, too. Its sums are cut into other pieces, and round
 # differently. So you need a tolerance, and a small leak hides in it. At equal shapes, the same numbers are
 # added in the same order, and what a mask hides is multiplied by an exact zero. So **an honest model moves by
-# exactly 0.0**, and anything else is a finding.
+# exactly 0.0**, and anything else is a finding. <!-- exact: 0.0 = 0 -->
 #
 # **Who cares about a millionth?** Nobody, today. But a mask of −20 is a bet that no score will ever be that
 # large, and training rewards the model for breaking it.
@@ -238,13 +241,16 @@ print(report)
 # `probes.require_sound(model, tokens)`.
 
 # %% Figure: the report's own picture tags=["hide-input"]
-from annotated.page.notebook import show
+leaks.report_figure(report)
 
-show(
-    report.figure(),
-    alt="A square of 32 by 32 cells: grey below the diagonal, and red triangles above "
-    "it, one for each chunk of four.",
-    caption="`report.figure()`: 32 digits, eight chunks of four.",
+# %% Proof: who sees whom, by ten lines and by the probes tags=["hide-input", "proof"]
+from annotated.page.notebook import check_close
+
+check_close(
+    "who sees whom: our loop and the probes",
+    leaks.reach(model, tokens, 10).float(),
+    (report.reach > 0).float(),
+    0,
 )
 
 # %% [markdown]
@@ -266,13 +272,13 @@ print(
 
 # %% [markdown]
 # LSH attention sorts the whole text by bucket, so later tokens decide whom an earlier one meets
-# ([13.8](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). The published code does the same. What does that
+# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). The published code does the same. What does that
 # mean? The loss that we print is not quite the loss of what the model would write, because the future isn't
 # there yet when it writes. And what doesn't it mean? That our losses are *bought* with it. Ask again with
 # 20.1, random text, four symbols:
 
 # %% tags=["remove-input", "remove-stdout"]
-from annotated.page.notebook import recorded
+from annotated.page.notebook import recorded, say
 from annotated.page.records import dots
 
 random_text = recorded("random_text")
@@ -394,7 +400,7 @@ told("mean-grows")
 # %% Table: all slips of the sources tags=["hide-input"]
 from annotated.chapters.ch20.drawings import slips_table
 
-slips_table(slip_record)
+leaks.boxed(slips_table(slip_record), "All slips of the sources")
 
 # %% [markdown]
 # [Page 20b](20b_in_use.ipynb) does the same with thirty faults in code that you may be using today.
@@ -449,21 +455,26 @@ clinic_drawings.probes_table(clinic)
 # [page of exercises](../book/exercises/20_errata.ipynb), and in a notebook of their own
 # (`notebooks/exercises/20_errata.ipynb`).
 #
-# 1. **Order the examinations.** A complaint, a budget: which questions, in which order?
-# 2. **Twenty calls.** Your friend's model leaks through a norm over time. Show it.
-# 3. **A probe of your own.** Left padding must not move anything.
-# 4. **Patients without end.** `patient(seed)` gives you a broken script, as often as you like.
-# 5. **In words.** Three reports, three diagnoses.
+# 1. **Who sees what comes later?** Find out by calls alone.
+# 2. **Repair what says who sees whom.** Padding on either side must not move anything.
+# 3. **What does this loss ask for?** Find out with a model that you made up.
+# 4. **Repair a cache.** In pieces and at once must give the same.
+# 5. **Modes and parameters.** What a training loop won't tell you.
+# 6. **Twenty calls.** Your friend's model leaks through a norm over time. Show where, with a budget.
+# 7. **In words.** Four complaints, and the cheapest question that decides each.
+#
+# In the first six you examine or repair patients. There are more where they come from: `patient(seed)` of
+# `annotated.chapters.ch20.patients` breaks a sound script anew for each seed.
 #
 # **Quick questions**
 #
 # <details><summary>How low can the leak of the first screen take the loss, if the model makes the best of
 # it?</summary>
 #
-# To 0.97. The fourth token of a chunk knows nothing about the next chunk: $\ln 10$. The third knows its own
-# chunk's sum and three of its tokens, so it knows the fourth: 0. The second knows two tokens, and not their
-# order: $\ln 2$, or 0 if they're equal, 0.62 on average. The first knows three: 0.96 on average. The mean of
-# the four is 0.97. <!-- exact: 0.62 = 0.9 * log(2), 0.96 = 0.72 * log(3) + 0.27 * (log(3) - 2 / 3 * log(2)), 0.97 = (log(10) + 0.9 * log(2) + 0.72 * log(3) + 0.27 * (log(3) - 2 / 3 * log(2))) / 4 -->
+# To a quarter of $\ln 10$, 0.58. The fourth token of each chunk knows nothing about the next chunk, and pays
+# $\ln 10$. The other three can know what comes, if the first layer writes *which digit, at which place* into each
+# vector: then the second layer's summary is the whole chunk, in order. Ours isn't there yet.
+# <!-- exact: 0.58 = log(10) / 4 -->
 #
 # </details>
 #
@@ -479,6 +490,7 @@ clinic_drawings.probes_table(clinic)
 #
 # 1. A loss that is too good is an error message. Know $\ln v$; train on random symbols when you don't know the floor.
 # 2. Change the future, keep the shape: an honest model moves by exactly 0.0. Cut where no chunk ends.
+#    <!-- exact: 0.0 = 0 -->
 # 3. Ask in the order of costs, and before you train again.
 # 4. What wasn't asked isn't passed.
 # 5. A probe says what was seen, not whether it was used. Errata, like proofs, should run.

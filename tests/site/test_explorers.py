@@ -565,7 +565,7 @@ def test_the_clock_counts_what_is_ordered_once(alone):
                 spent + minutes > 1
             )
         spent += minutes
-        assert f"{name} ({minutes})" in shown.words()
+        assert f"✓ {name} ({minutes})" in shown.words()
         assert shown.height == high
         drawn.add(tuple(shown.words()[-3:]))
     assert len(drawn) > 6 and shown.drawn("*").count() > 20

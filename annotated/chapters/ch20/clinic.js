@@ -79,9 +79,13 @@ const text = (x, y, words, style = {}) => view.add(svg, "text", { x, y, text: wo
 const box = (x, y, width, height, style) => view.add(svg, "rect", { x, y, width, height, ...style });
 
 text(0, 16, `${patient.name}: ${clock(minutes(file.ordered))}`, { class: "strong" });
-if (!file.ordered.length) text(0, 42, "Nothing is ordered yet.");
-file.ordered.slice(-listed).forEach((name, i) => text(0, 42 + line * i,
-  `${name} (${data.minutes[name]})`, { class: name === file.shown ? "strong" : "" }));
+if (phone && !file.ordered.length) text(0, 42, "Nothing is ordered yet.");
+(phone ? file.ordered.slice(-listed) : names).forEach((name, i) => {
+  const ordered = file.ordered.includes(name);
+  text(0, 42 + line * i, `${ordered ? "✓ " : ""}${name} (${data.minutes[name]})`, {
+    class: name === file.shown ? "strong" : "", style: ordered ? "" : "fill: var(--at-muted)",
+  });
+});
 
 text(left, top + 16, file.shown || "What they say", { class: "strong" });
 const y0 = top + 34;

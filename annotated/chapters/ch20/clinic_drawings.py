@@ -140,7 +140,7 @@ def probes_table(record: Mapping[str, Any]) -> Html:
     for p in patients:
         said = {name: state for name, state, _ in p["probes"]}
         marks = [MARKS[said[name]] for name in names]
-        rows.append((f"{p['name']}: {p['diagnosis']}", *marks))
+        rows.append((p["name"], *marks))
     header = ("", *(SHORT.get(name, name) for name in names))
     caption = "✗ the probe failed; · it passed; ? it wasn't asked."
     return show_table(header, rows, caption)

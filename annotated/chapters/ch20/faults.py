@@ -1,4 +1,4 @@
-"""The corpus: a small model for each fault that people make, which the probes must find.
+"""The corpus: a small model for each fault that people make, for the probes to find.
 
 Every fault changes one thing in ``Small``, a decoder (or an encoder) that is sound: it
 knows padding (id 0) on either side, positions, packed documents and a cache. A row has
@@ -207,7 +207,7 @@ class Translator(Small):
 
 
 def cross_entropy(f: Callable, tokens: Any) -> Tensor:
-    """The right loss: the next token of each, padding not counted, a mean over tokens."""
+    """The right loss: a mean over the next tokens, without padding."""
     text = tokens[1] if isinstance(tokens, tuple) else tokens
     logits = f(*tokens) if isinstance(tokens, tuple) else f(tokens)
     return F.cross_entropy(

@@ -3,12 +3,13 @@
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from statistics import mean
 
 import matplotlib.pyplot as plt
 import numpy
 import torch
+from markupsafe import Markup
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import COLOURS, OTHER, plot_lines
+from annotated.probes import Report
 from annotated.reformer import Reformer, ReformerConfig
 
 DIGITS, LENGTH, STEPS, ROWS, RATE = 10, 32, 500, 32, 5e-3
@@ -87,6 +89,7 @@ def held_out(model: nn.Module, symbols: int = DIGITS, rows: int = 500) -> float:
     return next_token_loss(model, (text[:, :-1], text[:, 1:])).item()
 
 
+@cache  # the first screen and a cell further down show the same run
 def triumph() -> tuple[GPT, GPT, dict[str, list[float]]]:
     """Train the model of the first screen, and one that is honest.
 
@@ -172,12 +175,40 @@ def reach_figure(
                 path = Path.make_compound_path(*squares)
                 ax.add_patch(PathPatch(path, fc=color, lw=0))
         ax.plot([0, t], [0, t], color=COLOURS["muted"], lw=1)
-        ax.set(title=name, xlim=(0, t), ylim=(t, 0), xlabel="token j, changed")
+        ax.set(title=name, xlim=(0, t), ylim=(t, 0), xlabel="across: token j")
         ax.set(xticks=(), yticks=())
         ax.set_aspect("equal")
         ax.grid(visible=False)
-    axes[0, 0].set_ylabel("logit i")
     return show(figure, title=title, caption=caption, alt=alt)
+
+
+def report_figure(report: Report) -> Html:
+    """Show the figure of a report in the style of the page."""
+    figure = report.figure()
+    (ax,) = figure.axes
+    ax.set(title="", ylabel="")
+    ax.grid(visible=False)
+    return show(
+        figure,
+        title=f"The probes' own picture of {report.name}: report.figure()",
+        caption="Across: the token that was changed; down: the logit. Red: it's later.",
+        alt="A square of 32 by 32 cells: grey below the diagonal, and red triangles "
+        "above it, one for each chunk of four.",
+    )
+
+
+def boxed(table: Html, label: str) -> Html:
+    """Return a long table in a box of its own, which scrolls.
+
+    Args:
+        table: the table.
+        label: its name, for those who can't see it.
+    """
+    box = Markup(
+        '<div tabindex="0" role="region" aria-label="{}" '
+        'style="max-height: 34rem; overflow: auto">{}</div>'
+    )
+    return Html(box.format(label, Markup(table.text)))
 
 
 # ---- why equal shapes, and why no tolerance ------------------------------------------
