@@ -273,10 +273,24 @@ def halves():
     return drawn + path("M30 36V56M46 56V36", "var(--at-this)", 3)
 
 
+def leaks():
+    """Who sees whom, with what should not be seen, and a loss that falls too far."""
+    size, n = 9.2, range(9)
+    drawn = matrix(12, 5, size, [[0.5 if j <= i else None for j in n] for i in n])
+    for i in n:
+        for j in range(i + 1, 3 * (i // 3 + 1)):
+            red = ' style="fill:var(--at-wrong)"'
+            drawn += box(12 + size * j, 5 + size * i, size, size, 1, red)
+    drawn += path("M112 40H192", "var(--at-other)")
+    fall = "M112 12C126 36 134 40 146 42S158 78 192 80"
+    return drawn + path(fall, "var(--at-wrong)", 3)
+
+
 PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
     14: streams, 15: gaps, 16: pieces, 17: jumps, 18: halves,
+    20: leaks,
 }  # fmt: skip
 
 CARDS = """

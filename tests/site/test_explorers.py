@@ -22,6 +22,7 @@ from annotated.chapters.ch17 import drawings_b as ch17b
 from annotated.chapters.ch17 import pattern_explorer
 from annotated.chapters.ch18 import drawings_b as ch18b
 from annotated.chapters.ch18 import memory_calculator
+from annotated.chapters.ch20 import clinic_drawings
 from annotated.data.glassllm import glass_model
 from annotated.data.reactions import HEAD, LAYER, attention_maps, links, reaction_model
 from annotated.gpt import GPT, GPTConfig
@@ -29,6 +30,7 @@ from annotated.memory import memory_timeline
 from annotated.trace import trace
 from annotated.transformer import Transformer, TransformerConfig
 from tests.site.explorer import Explorer
+from tools import ROOT
 
 covers = pytest.mark.covers
 
@@ -527,3 +529,65 @@ def test_every_place_says_what_it_is_and_the_weights_follow(mask):
     cell(mask, 0, 0).click()  # nothing is left for the first query
     values = mask.values
     assert 0 in values["empty"] and values["weights"][0] == [1 / 6] * 6
+
+
+# ---- the clinic ----------------------------------------------------------------
+
+
+def clinic():
+    record = json.loads((ROOT / "book/results/clinic.json").read_text("utf-8"))
+    return clinic_drawings.clinic_explorer(record)
+
+
+def order(shown, name, key="Enter"):
+    shown.put(examination=name)
+    shown.root.get_by_role("button", name="order it").focus()
+    shown.page.keyboard.press(key)
+
+
+def decide(shown, diagnosis) -> str:
+    shown.put(diagnosis=diagnosis)
+    shown.root.get_by_role("button", name="decide").click()
+    return shown.says
+
+
+@covers("20")
+def test_the_clock_counts_what_is_ordered_once(alone):
+    shown = alone(clinic)
+    shown.put(patient="Bo")
+    high, drawn = shown.height, set()
+    assert "Bo: 0 minutes" in shown.words()
+    spent = 0
+    for name, minutes in clinic_drawings.EXAMINATIONS.items():
+        for _ in range(2):  # who asks again gets the same answer for nothing
+            order(shown, name)
+            assert shown.words()[0] == f"Bo: {spent + minutes} minute" + "s" * (
+                spent + minutes > 1
+            )
+        spent += minutes
+        assert f"✓ {name} ({minutes})" in shown.words()
+        assert shown.height == high
+        drawn.add(tuple(shown.words()[-3:]))
+    assert len(drawn) > 6 and shown.drawn("*").count() > 20
+    shown.put(patient="Chen")
+    assert shown.words()[0] == "Chen: 0 minutes"
+    shown.put(patient="Bo")
+    assert shown.words()[0] == f"Bo: {spent} minutes"
+    shown.root.get_by_role("button", name="begin anew").click()
+    assert shown.words()[0] == "Bo: 0 minutes"
+
+
+@covers("20")
+def test_a_diagnosis_is_judged_and_a_shorter_way_named(alone):
+    shown = alone(clinic)
+    shown.put(patient="Dana")
+    shown.root.get_by_role("button", name="begin anew").click()
+    assert decide(shown, "not yet").startswith("Choose")
+    assert decide(shown, "it overfits").startswith("No.")
+    assert "You haven't asked" in decide(shown, "its norm mixes all positions")
+    order(shown, "another seed", key="Space")
+    said = decide(shown, "its label is the symbol that it reads")
+    assert said.startswith("Right, after 60 minutes") and "2 minutes" in said
+    shown.root.get_by_role("button", name="begin anew").click()
+    order(shown, "what the loss asks for")
+    assert "No way is shorter" in decide(shown, "its label is the symbol that it reads")

@@ -1,6 +1,6 @@
 """Chapter 20: what its page draws."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -48,7 +48,18 @@ def slips_table(record: Mapping[str, Any]) -> Html:
     """
     runs = grouped(record["rows"], "slip")
     rows = [_row(slip, runs[slip.id,]) for slip in slips().values()]
-    head = Markup().join(Markup('<th scope="col">{}</th>').format(c) for c in COLUMNS)
+    return opening_table("slips", COLUMNS, rows)
+
+
+def opening_table(noun: str, columns: Sequence[str], rows: Sequence[Markup]) -> Html:
+    """Show a table that is searched and sorted, and whose rows open.
+
+    Args:
+        noun: what the rows are, for their count.
+        columns: names of the columns.
+        rows: a body each, whose first row is the table's and whose second opens.
+    """
+    head = Markup().join(Markup('<th scope="col">{}</th>').format(c) for c in columns)
     table = Markup("<table><thead><tr>{}</tr></thead>{}</table>").format(
         head, Markup().join(rows)
     )
@@ -56,7 +67,8 @@ def slips_table(record: Mapping[str, Any]) -> Html:
     script = f"((root) => {{\n{static('ch20/slips_table.js')}}})"
     run = f'<script>{script}(document.getElementById("{root}"));</script>'
     style = f"{render('tokens')}<style>{STYLE}</style>"
-    return Html(f'{style}<div class="annotated-slips" id="{root}">{table}{run}</div>')
+    box = f'<div class="annotated-slips" id="{root}" data-noun="{noun}">'
+    return Html(f"{style}{box}{table}{run}</div>")
 
 
 def _row(slip: Slip, runs: list[dict[str, Any]]) -> Markup:

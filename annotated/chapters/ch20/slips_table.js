@@ -1,6 +1,6 @@
-// Filters and sorts the table of slips. Without it, all rows are there and can be opened.
+// Filters and sorts a table whose rows open. Without it, all rows are there and can be opened.
 const table = root.querySelector("table");
-const bodies = [...table.tBodies]; // one for each slip
+const bodies = [...table.tBodies]; // one for each row of the table
 const words = new Map(bodies.map((body) => [body, body.textContent.toLowerCase()]));
 
 const label = document.createElement("label");
@@ -17,7 +17,7 @@ function filter() {
     body.hidden = !wanted.every((word) => words.get(body).includes(word));
   }
   const shown = bodies.filter((body) => !body.hidden).length;
-  count.textContent = ` ${shown} of ${bodies.length} slips`;
+  count.textContent = ` ${shown} of ${bodies.length} ${root.dataset.noun}`;
 }
 field.addEventListener("input", filter);
 filter();

@@ -1,0 +1,97 @@
+"""Page 20c: a model of Hugging Face under the probes, and models that are told less."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from textwrap import fill
+from typing import Any
+
+import torch
+
+from annotated import probes
+from annotated.chapters.ch20 import faults
+
+ASKED = ("padding", "cache", "loss")
+
+
+def ask_gpt2():
+    """Return what the probes say of a GPT-2, and of it called without positions."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(0)
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=100, eos_token_id=2, **sizes))
+    tokens = torch.randint(3, 100, (2, 48))  # ids, (b, t)
+
+    def called(x):  # a mask, and no positions
+        return model(x, attention_mask=(x != 0).long())
+
+    return [probes.probe(f, tokens, pad=0) for f in (model, called)]
+
+
+def here_or_recorded(ask: Callable[[], list], record: Mapping[str, Any]) -> list[str]:
+    """Return reports: of a run, or of the recorded one where the library is missing.
+
+    Args:
+        ask: returns reports; imports ``transformers``.
+        record: that of the benchmark ``your_model``.
+    """
+    try:
+        return [str(report) for report in ask()]
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
+        return record["reports"]
+
+
+def wrapped(report: Any) -> str:
+    """Return a report whose lines fit a page; what goes on is indented."""
+    lines = str(report).splitlines()
+    return "\n".join(fill(line, 78, subsequent_indent="    ") for line in lines)
+
+
+def right(f: Callable, x: torch.Tensor) -> torch.Tensor:
+    """Return the right loss."""
+    return faults.cross_entropy(f, x)
+
+
+#: by name: a model, and a loss of it
+MODELS = {
+    "1": (faults.Small, right),
+    "2": (faults.FrontNotMasked, right),
+    "3": (faults.PieceWithoutMask, right),
+    "4": (faults.Small, faults.padding_counts),
+}
+
+
+def told(model: str, pad: bool, step: bool, loss: bool) -> str:
+    """Return three lines of a model's report, by what the probes are told of it.
+
+    Args:
+        model: a name in ``MODELS``.
+        pad: whether they know the id of padding.
+        step: whether they can read on with its cache.
+        loss: whether they have its loss.
+    """
+    known = zip(ASKED, (pad, step, loss), strict=True)
+    return wrapped("\n".join(_line(model, name, one) for name, one in known))
+
+
+@cache
+def _line(model: str, name: str, known: bool) -> str:
+    """Return what one probe says of a model, if it's told what it needs or not."""
+    with torch.random.fork_rng(devices=[]):
+        make, loss = MODELS[model]
+        f = make()
+        needs = {
+            "padding": {"pad": 0},
+            "cache": {"step": f.step, "reorder": f.reorder},
+            "loss": {"loss": loss, "pad": 0},
+        }
+        how = needs[name] if known else {}
+        return str(probes.probe(f, faults.texts(), only=(name,), **how)[name])
+
+
+def failed(report: str) -> str:
+    """Return the first line of a report, and those of what failed."""
+    first, *lines = report.splitlines()
+    return "\n".join([first, *(line for line in lines if line.startswith("✗"))])

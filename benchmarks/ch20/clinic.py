@@ -1,0 +1,61 @@
+"""Chapter 20: twelve small models, trained as their owners did, and all examinations.
+
+One seed each, and another in "another seed": a reader looks at one patient, as in life.
+
+Expected: each patient shows what their diagnosis says, and nobody else's sign; three
+examinations at most tell each from the others; a cause that isn't a lack of training
+isn't cured by twice as many steps.
+"""
+
+from typing import Any
+
+from annotated.chapters.ch20.clinic import (
+    CHUNK,
+    EXAMINATIONS,
+    PATIENTS,
+    examine,
+    findings,
+    shortest,
+)
+
+
+def run() -> dict[str, Any]:
+    patients = []
+    for patient in PATIENTS:
+        patients.append(examine(patient))
+        print(patient.name, patients[-1]["loss"], flush=True)
+    return {"patients": patients}
+
+
+def bands(record: dict[str, Any]) -> None:
+    """Check that each patient has the signs of their diagnosis."""
+    patients = {p["name"]: p for p in record["patients"]}
+    told = {name: findings(p) for name, p in patients.items()}
+
+    def having(examination: str, finding: str) -> set[str]:
+        return {n for n, f in told.items() if f[examination] == finding}
+
+    assert having("who sees whom", "later letters of its chunk") == {"Bo"}, CHUNK
+    assert having("who sees whom", "later letters") == {"Chen", "Lea"}
+    assert having("what the loss asks for", "the same") == {"Dana"}
+    assert having("what the loss asks for", "the one after the next") == {"Emre"}
+    assert having("what the loss asks for", "the next, and padding") == {"Fay"}
+    assert having("what the loss asks for", "the next, but no end") == {"Kofi"}
+    assert having("the same text twice", "differs") == {"Gita"}
+    assert having("step by step, with a cache", "differs") >= {"Hugo"}
+    assert "Ines" in having("a row alone, and in a batch", "differs")
+    assert having("gradients, part by part", "none: queries, keys") == {"Jun"}
+    # what a low loss hides, and what a long training doesn't cure
+    assert {"Bo", "Dana", "Fay"} <= having("the best possible loss", "below")
+    assert {"Ada", "Gita", "Hugo"} <= having("the best possible loss", "at")
+    assert told["Jun"]["the best possible loss"] == "above"
+    assert told["Lea"]["the loss curve"] == "held-out is worse"
+    ways = {name for p in patients for name in _way(record, p)}
+    dear = {"an attention map", "another seed", "twice as many steps"}
+    assert not ways & dear, "the page: they are in no shortest way"
+    minutes = {n: sum(EXAMINATIONS[e] for e in _way(record, n)) for n in patients}
+    assert max(minutes.values()) <= 10, minutes
+
+
+def _way(record: dict[str, Any], name: str) -> list[str]:
+    return shortest(record["patients"], name)
