@@ -966,3 +966,13 @@ def run_twice(
     drawn.append(torch.rand(4))
     gradients = [one.grad for one in inputs if one.requires_grad]
     return {"value": y.detach(), "gradients": gradients, "drawn": drawn}
+
+
+# ---- chapter 20: patients, which come as texts -------------------------------
+
+
+def script(source: str) -> dict:
+    """Run a patient's text (never a reader's); what it defines."""
+    namespace = {"__name__": "patient"}
+    exec(compile(source, "<a patient>", "exec"), namespace)
+    return namespace

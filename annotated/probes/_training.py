@@ -863,13 +863,13 @@ def _declared(top: nn.Module, before: set[frozenset[str]]) -> None:
 
 def _fresh(s: Subject, top: nn.Module) -> nn.Module | None:
     """Return another instance, with other numbers, if one can be made."""
+    torch.manual_seed(99)  # not where the user's own model was made
     if callable(s.o.make):
         return s.o.make()
     config = getattr(top, "config", None)
     if config is None or (isinstance(config, dict) and not config):
         return None
     try:
-        torch.manual_seed(99)
         other = type(top)(copy.deepcopy(config))
     except Exception:
         return None
