@@ -11,6 +11,7 @@ A patient is a sound script, ``SOUND``, in which pieces of text are replaced: ro
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from annotated import probes
+from annotated import probes, require
 from annotated.checks import Change, Draw, changes, material, replaced
 
 SOUND = '''\
@@ -147,6 +148,8 @@ torch.ones(t, t, dtype=torch.bool).tril()
         # Chunks: the mask is causal between chunks of 8 and full inside
     torch.arange(t)[:, None] - torch.arange(t) < 8
         # Window: the window is open towards the future
+self.places(place) -> (self.places(place) + self.tokens(tokens).roll(1, dims=1))
+        # Circular: a shift by roll brings the last token to the first
 scores.masked_fill(~may, -torch.inf) -> (scores - 9.0 * ~may)
         # SoftMask: later keys get −9 added to their scores, not −∞
 softmax(dim=-1) -> softmax(dim=-2)  # WrongAxis: the softmax is over queries
@@ -155,8 +158,6 @@ y = self.second(x)
         # NormOverTime: a normalisation over positions and features together
     y = self.second(x + x.mean(dim=1, keepdim=True))
         # GlobalMean: a mean over the whole text is added
-    y = self.second(x + x.roll(1, dims=1))
-        # Circular: a shift by roll brings the last token to the first
     y = self.second(x + F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).mean(dim=-1))
         # Centred: a mean over neighbours is centred
 """,
@@ -235,7 +236,7 @@ self.dropout(self.out(heads)) -> self.out(heads)
 self.dropout(self.down(self.up(y).relu())) -> self.down(self.up(y).relu())
         # IdleDropout: dropout is there and never acts
 -torch.inf -> -1e9  # HalfMask: masked by −1e9, which half precision doesn't hold
-self.up(y).relu() -> self.up(y).relu().sqrt()
+self.up(y).relu() -> (self.up(y) * (self.up(y) > 0)).sqrt()
         # RootAtZero: a square root has an infinite slope at 0
 """,
 }
@@ -311,39 +312,47 @@ def part_of(source: str, name: str) -> str:
 
 
 def patient(
-    seed: int | str, family: str | None = None, names: tuple[str, ...] = ()
+    seed: int | str,
+    family: str | None = None,
+    part: str | None = None,
+    names: Sequence[str] = (),
 ) -> Patient:
     """Draw a patient: the same one for the same seed.
 
     Args:
         seed: a number, or any text.
         family: of its faults, one of ``FAMILIES``; any if not given.
+        part: the function or class that is ill, "loss" say; any if not given.
         names: of the faults that it has, from ``FAULTS``, in place of drawn ones.
 
     Raises:
-        ValueError: if the family is none of ``FAMILIES``.
+        ValueError: if the family is none of ``FAMILIES``, or no fault fits.
     """
-    if family is not None and family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
-    draw = Draw(f"patient {seed} {family}")
-    known = [fault for fault in FAULTS.values() if family in (None, fault.family)]
+    if family is not None:
+        require.choice(FAMILIES, family=family)
+    draw = Draw(f"patient {seed} {family} {part}")
+    within = part_of(SOUND, part) if part else SOUND
+    known = [
+        fault
+        for fault in FAULTS.values()
+        if family in (None, fault.family) and _fits(within, [fault])
+    ]
+    require.that(known, f"no fault of the family {family!r} is in {part!r}")
     faults = [FAULTS[name] for name in names]
     if not faults:
-        faults = draw.choice([[one] for one in known] + draw.shuffled(_pairs(known)))
+        pairs = [list(two) for two in combinations(known, 2) if _fits(within, two)]
+        faults = draw.choice(
+            [[one] for one in known] + draw.shuffled(pairs)[: len(known)]
+        )
     return Patient(seed, with_faults(drawn_sizes(draw), faults), tuple(faults))
 
 
-def _pairs(known: list[Fault]) -> list[list[Fault]]:
-    """As many pairs as there are faults, which change different pieces of text."""
-    pairs = []
-    for two in combinations(known, 2):
-        try:
-            with_faults(SOUND, two)
-        except ValueError:
-            continue
-        pairs.append(list(two))
-    step = max(len(pairs) // len(known), 1)
-    return pairs[::step][: len(known)]
+def _fits(source: str, faults: Iterable[Fault]) -> bool:
+    """Are these pieces of text there, and apart?"""
+    try:
+        return bool(with_faults(source, faults))
+    except ValueError:
+        return False
 
 
 def drawn_sizes(draw: Draw) -> str:
@@ -355,7 +364,7 @@ def drawn_sizes(draw: Draw) -> str:
     return replaced(SOUND, change)
 
 
-def with_faults(source: str, faults) -> str:
+def with_faults(source: str, faults: Iterable[Fault]) -> str:
     """A script with these faults in it.
 
     Raises:
@@ -364,6 +373,26 @@ def with_faults(source: str, faults) -> str:
     for fault in faults:
         source = replaced(source, fault.change)
     return source
+
+
+def friend(seed: int | str, t: int = 0, length: int = 0) -> str:
+    """A sound script, or one whose second norm is over a stretch of positions.
+
+    Args:
+        seed: of its sizes, and of where the stretch begins.
+        t: length of the texts.
+        length: of the stretch; 0 gives a sound script.
+    """
+    draw = Draw(f"friend {seed}")
+    source = drawn_sizes(draw)
+    if not length:
+        return source
+    start = draw.integer(0, t - length)
+    stretch = f"x[:, {start}:{start + length}]"
+    whole = f"F.layer_norm({stretch}, {stretch}.shape[1:])"
+    parts = f"[x[:, :{start}], {whole}, x[:, {start + length}:]]"
+    new = f"y = self.second(torch.cat({parts}, dim=1))"
+    return replaced(source, ("y = self.second(x)", new))
 
 
 def texts(script: SimpleNamespace, rows: int = 3, t: int = 26) -> Tensor:
