@@ -1,4 +1,4 @@
-"""The exercises of chapter 20; ``annotated/checks/__init__.py`` says how one is written.
+"""The exercises of chapter 20; ``__init__.py`` says how one is written.
 
 Each case draws a patient (``patients.py``), whose text goes to where the answer runs.
 """
@@ -38,7 +38,8 @@ model.eval()
 moved = model(other)[0] != before
     moved = (model(other)[0] - before).abs() > 1e-3
         # a small leak is a leak: at equal shapes a sound model moves by exactly 0
-other[0, j] = 3 + (other[0, j] - 2) % (v - 3) -> other[0, j] = 3  # a token that's 3 already isn't changed by writing a 3
+other[0, j] = 3 + (other[0, j] - 2) % (v - 3) -> other[0, j] = 3
+        # a token that's 3 already isn't changed by writing a 3
 moved = model(other)[0] != before
     moved = model(other[:, :j])[0] != before[:j]; moved = torch.nn.functional.pad(
         moved, (0, 0, 0, t - j))
@@ -460,7 +461,8 @@ return start, outside -> return found, outside
         # the stretch begins before the token that you changed: which logit is the first
         to move?
 while outside - inside > 1 -> while first_moved(inside + 1) < inside + 1:
-        inside, outside = inside + 1, inside + 2\n    while False  # … more than 20 times
+        inside, outside = inside + 1, inside + 2\n    while False
+        # … more than 20 times
 return start, outside
     return start, inside  # stop is the position after the last one of the stretch
     return start, len(tokens)  # a stretch may end before the text does
