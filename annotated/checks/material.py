@@ -1013,14 +1013,14 @@ def reading_on(
 ) -> object:
     """Let an answer read texts in pieces, each token once; logits of each text."""
     _, model = _born(source, number)
-    embed, read, results = model.eval().embed, 0, []
+    model.eval()
+    read, results = 0, []
 
-    def watched(tokens: Tensor, place: Tensor) -> Tensor:
+    def count(layer: nn.Module, given: tuple) -> None:
         nonlocal read
-        read += tokens.numel()
-        return embed(tokens, place)
+        read += given[0].shape[:2].numel()
 
-    model.embed = watched
+    model.layers[0].register_forward_pre_hook(count)
     for tokens in texts:
         past, found = None, []
         for piece in tokens.split(pieces, dim=1):
