@@ -19,6 +19,7 @@ from annotated.probes._calls import (
     difference,
     modules_of,
     tensor_of,
+    words,
 )
 from annotated.probes._reading import _training
 
@@ -108,6 +109,7 @@ def _halves(s: Subject, inputs: tuple, first: Tensor) -> Iterator[str]:
             limit = 0.35 if dtype == torch.bfloat16 else 0.1
             real = gap.flatten(2).amax(-1) if gap.dim() > 2 else gap
             far = real.flatten().quantile(0.9).item() if real.numel() < 10**6 else 0.0
+            spread = max(spread, 1e-3 * s.scale)
             if wanted.numel() > 1 and far > limit * max(spread, 1e-30) * 3:
                 raise Failed(
                     f"{name} is {far / spread:.2g} standard deviations of the logits away",
@@ -251,6 +253,9 @@ class Pretended(nn.Module):
         super().__init__()
         self.s, self.make, self.kept, self.read = s, make, [], []
         self.config = getattr(s.f, "config", None)
+        if "form" not in s.cache:
+            s.cache["form"] = s.call(s.inputs, whole=True)
+        self.form = s.cache["form"]
 
     def forward(self, *inputs: Any, **more: Any) -> Any:
         texts = [
@@ -267,7 +272,7 @@ class Pretended(nn.Module):
         leaf = self.make(text).requires_grad_()
         self.kept.append(leaf)
         self.read.append(text)
-        return self.s.wrap(leaf)
+        return self.s.wrap(leaf, self.form)
 
 
 class Loss:
@@ -305,9 +310,10 @@ class Loss:
     def _second(self, names: list[str]) -> str:
         """Find what a loss of a model and a batch takes."""
         inputs = self.s.around(self.s.real(rows=3))
-        zeros = lambda x: x.new_zeros(
-            (*x.shape, self.s.vocabulary), dtype=torch.float32
-        )
+
+        def zeros(x: Tensor) -> Tensor:
+            return torch.zeros(*x.shape, self.s.vocabulary, device=x.device)
+
         errors = []
         for form in ("model", "pair", "logits"):
             self.form = form
@@ -326,29 +332,20 @@ class Loss:
         s, model = self.s, fake if fake is not None else self.s.f
         batch = inputs if s.kind == "translation" else inputs[0]
         text = inputs[-1]
-        call: Callable
         if self.form == "own":
-            call = lambda *_: s.f(text, labels=self.labels(text)).loss
-        elif self.form == "tokens":
-            call = lambda *_: self.loss(batch)
-        elif self.form == "model":
-            call = lambda *_: self.loss(model, batch)
+            arguments, loss = (), lambda: self.whole(text).loss
         elif self.form == "pair":
             shown = text[:, :-1], self.labels(text)[:, 1:]
-            if s.kind == "translation":
-                shown = inputs[0], *shown
-            call = lambda *_: self.loss(model, shown)
+            shown = (inputs[0], *shown) if s.kind == "translation" else shown
+            arguments, loss = (model, shown), self.loss
+        elif self.form == "logits":
+            arguments, loss = (model, inputs), self._of_logits
         else:
+            arguments = (batch,) if self.form == "tokens" else (model, batch)
+            loss = self.loss
 
-            def call(*_):
-                logits = tensor_of(model(*inputs))
-                if self.aligned:
-                    labels = self.labels(text, F.pad(text[:, 1:], (0, 1), value=-100))
-                    ignored = labels == -100
-                    if s.o.pad is not None:
-                        labels = labels.masked_fill(ignored, s.o.pad)
-                    return self._flat(logits, labels)
-                return self._flat(logits, text)
+        def call(*_: Tensor) -> Any:
+            return loss(*arguments)
 
         if fake is None or self.form in ("model", "pair", "logits"):
             value = s.call(inputs, f=call, grad=True, plain="loss")
@@ -358,13 +355,26 @@ class Loss:
             value = value[0]
         if not isinstance(value, Tensor) or value.numel() != 1:
             raise Broken(
-                f"loss returned {value if not isinstance(value, Tensor) else tuple(value.shape)}, "
-                f"and not one number, when called with tokens {tuple(text.shape)}"
+                f"loss returned {words(value)}, and not one number, when called with "
+                f"tokens {tuple(text.shape)}"
             )
         return value.reshape(())
 
-    def labels(self, text: Tensor, labels: Tensor | None = None) -> Tensor:
-        labels = text if labels is None else labels
+    def whole(self, text: Tensor) -> Any:
+        """Return all that a model with a loss of its own gives."""
+        return self.s.f(text, labels=self.labels(text))
+
+    def _of_logits(self, model: Callable, inputs: tuple) -> Any:
+        text, logits = inputs[-1], tensor_of(model(*inputs))
+        if not self.aligned:
+            return self._flat(logits, text)
+        labels = self.labels(F.pad(text[:, 1:], (0, 1), value=-100))
+        if self.s.o.pad is not None and self.s.o.pad != self.s.o.end:
+            labels = labels.masked_fill(labels == -100, self.s.o.pad)
+        return self._flat(logits, labels)
+
+    def labels(self, labels: Tensor) -> Tensor:
+        """Return labels, (b, t), with −100 for padding."""
         pad = self.s.o.pad
         if pad is None:
             return labels
@@ -389,9 +399,12 @@ class Loss:
                 "f holds no module whose output is the logits: let loss take "
                 "(model, tokens)"
             )
-        hook = module.register_forward_hook(
-            lambda _, args, kwargs, out: fake(*args, **kwargs), with_kwargs=True
-        )
+
+        def give(_: nn.Module, args: tuple, kwargs: dict, output: Any) -> Any:
+            fake.form = output
+            return fake(*args, **kwargs)
+
+        hook = module.register_forward_hook(give, with_kwargs=True)
         try:
             return self.s.call(inputs, f=call, grad=True, plain="loss")
         finally:
@@ -426,7 +439,10 @@ def loss(s: Subject) -> str:
     if s.scorer or (s.vocabulary is None and s.kind != "encoder"):
         raise NotAsked("f gives scores of texts and no logits; see scores")
     asked = Loss(s)
-    said = [_own_loss(s, asked) if asked.form == "own" else _asked_for(s, asked)]
+    if asked.form == "tokens" and injectable(s) is None:
+        said = [_own_loss(s, asked)]
+    else:
+        said = [_asked_for(s, asked)]
     said.append(_accumulated(s, asked))
     said.append(_at_the_start(s, asked))
     return "; ".join(filter(None, said))
@@ -458,14 +474,30 @@ def _asked_for(s: Subject, asked: Loss) -> str:
     inputs, lengths = _batch(s)
     text = inputs[-1]
     device = text.device
-    fake = Pretended(s, lambda x: torch.zeros(*x.shape, v, device=device))
-    value = asked(inputs, fake)
-    if not fake.kept:
+    if asked.form == "own":
+        out = s.call(inputs, f=asked.whole, grad=True, plain="loss")
+        value, leaves = out.loss, [out.logits]
+    else:
+        fake = Pretended(s, lambda x: torch.zeros(*x.shape, v, device=device))
+        value = asked(inputs, fake)
+        leaves = fake.kept
+    if not leaves:
         raise NotAsked("the loss didn't call f")
-    leaf = fake.kept[0]
     if not value.requires_grad:
         raise Failed("the loss has no gradient by the logits: it is detached")
-    (gradient,) = torch.autograd.grad(value, leaf, allow_unused=True)
+    gradients = torch.autograd.grad(value, leaves, allow_unused=True)
+    if asked.form == "own" and gradients[0] is None:
+        return _own_loss(s, asked)
+    if sum(map(len, leaves)) == len(text):  # it may read row by row
+        leaf = torch.cat(list(leaves))
+        gradient = torch.cat(
+            [
+                torch.zeros_like(x) if g is None else g
+                for x, g in zip(leaves, gradients, strict=True)
+            ]
+        )
+    else:
+        leaf, gradient = leaves[0], gradients[0]
     if gradient is None or not gradient.any():
         raise Failed("the loss has no gradient by the logits")
     if not gradient.isfinite().all():
@@ -537,25 +569,32 @@ def _asked_for(s: Subject, asked: Loss) -> str:
             (row, i),
             text[row].tolist(),
         )
-    _weights(s, asked, inputs, gradient, counts, label, lengths)
+    _weights(s, asked, inputs, leaf, gradient, counts, label, lengths)
     said = "each position is asked for its next token"
     if s.o.pad is not None:
         said += ", padding isn't"
     return said + ("" if s.o.end is None else ", the end is")
 
 
-def _weights(s, asked, inputs, gradient, counts, label, lengths) -> None:
+def _weights(s, asked, inputs, leaf, gradient, counts, label, lengths) -> None:
     v, text = s.vocabulary, inputs[-1]
-    next_ = label.clone()
     large = 30.0
+    if asked.form == "own":
+        chance = leaf.float().softmax(-1).gather(-1, label[..., None])[..., 0]
+        weight = gradient.gather(-1, label[..., None])[..., 0] / (chance - 1)
+        _equal_weights(weight[counts], counts, lengths, text)
+        return
 
     def sure(x: Tensor) -> Tensor:
-        known = F.one_hot(next_, v).to(torch.float32) * large
-        return known[:, : x.shape[1]].clone()
+        known = F.one_hot(label, v).to(torch.float32) * large
+        if len(x) < len(known):  # row by row
+            known = known[len(fake.kept) :]
+        return known[: len(x), : x.shape[1]].clone()
 
     fake = Pretended(s, sure)
     value = asked(inputs, fake)
-    (peaked,) = torch.autograd.grad(value, fake.kept[0])
+    peaked = torch.autograd.grad(value, fake.kept[: len(text)])
+    peaked = torch.cat(peaked) if len(peaked) == len(text) else peaked[0]
     low = gradient.gather(-1, label[..., None])[..., 0]
     high = peaked.gather(-1, label[..., None])[..., 0]
     weight = (high - low)[counts] * v / (v - 1)
@@ -569,6 +608,11 @@ def _weights(s, asked, inputs, gradient, counts, label, lengths) -> None:
             None,
             text[0].tolist(),
         )
+    _equal_weights(weight, counts, lengths, text)
+
+
+def _equal_weights(weight: Tensor, counts: Tensor, lengths: list[int], text) -> None:
+    """Raise if labels don't weigh the same, 1 in all."""
     mean, n = weight.mean().item(), int(counts.sum())
     rows = [weight[counts.nonzero()[:, 0] == row].mean().item() for row in range(3)]
     if max(rows) - min(rows) > 2e-3 * abs(mean):
@@ -598,7 +642,7 @@ def _weights(s, asked, inputs, gradient, counts, label, lengths) -> None:
 
 def _own_loss(s: Subject, asked: Loss) -> str:
     """Compare the loss of a model that shifts its labels with cross-entropy."""
-    inputs, lengths = _batch(s)
+    inputs, _ = _batch(s)
     text, value = inputs[-1], asked(inputs).item()
     logs = s.call(inputs).float().log_softmax(-1)
     labels = asked.labels(text)
@@ -609,10 +653,10 @@ def _own_loss(s: Subject, asked: Loss) -> str:
         return F.cross_entropy(shown.flatten(0, 1), wanted.flatten()).item()
 
     found = {k: mean(k) for k in (0, 1, 2)}
-    if abs(found[1] - value) < 1e-3 * max(1, abs(value)):
+    if abs(found[1] - value) < 1e-4 * max(1, abs(value)):
         return "its own loss is that of the next token"
     for k, name in ((0, "the token just read"), (2, "the token after the next")):
-        if abs(found[k] - value) < 1e-3 * max(1, abs(value)):
+        if abs(found[k] - value) < 1e-4 * max(1, abs(value)):
             raise Failed(
                 f"its own loss, {value:.4f}, is that of {name}; of the next token "
                 f"it would be {found[1]:.4f}",
@@ -863,13 +907,13 @@ def _declared(top: nn.Module, before: set[frozenset[str]]) -> None:
 
 def _fresh(s: Subject, top: nn.Module) -> nn.Module | None:
     """Return another instance, with other numbers, if one can be made."""
-    torch.manual_seed(99)  # not where the user's own model was made
     if callable(s.o.make):
         return s.o.make()
     config = getattr(top, "config", None)
     if config is None or (isinstance(config, dict) and not config):
         return None
     try:
+        torch.manual_seed(99)
         other = type(top)(copy.deepcopy(config))
     except Exception:
         return None
