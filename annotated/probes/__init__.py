@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from annotated import require
+from annotated.probes._cache import cache, standing_still
 from annotated.probes._calls import (
     KINDS,
     Broken,
@@ -31,13 +32,16 @@ from annotated.probes._calls import (
     NotAsked,
     Subject,
     difference,
-    untouched,
     words,
 )
-from annotated.probes._reading import future, order, reach, scores
+from annotated.probes._future import future
+from annotated.probes._held import untouched
+from annotated.probes._loss import loss
+from annotated.probes._modes import modes_and_numbers
+from annotated.probes._parameters import parameters
+from annotated.probes._reading import order, reach, scores
 from annotated.probes._report import Outcome, Report
-from annotated.probes._rows import batch, cache, packing, padding, standing_still
-from annotated.probes._training import loss, modes_and_numbers, parameters
+from annotated.probes._rows import batch, packing, padding
 
 __all__ = ["NAMES", "Outcome", "Report", "probe", "require_sound"]
 
@@ -46,7 +50,8 @@ def _call(s: Subject) -> str:
     """The function takes tokens, and gives logits of the right shape."""
     out = s.first
     text = s.real()
-    for rows, width in ((1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)):
+    shapes = [(1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)]
+    for rows, width in shapes[:2] if s.scorer else shapes:
         some = s.real(width, rows)
         source = None
         if s.kind == "translation":

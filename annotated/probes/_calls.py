@@ -6,8 +6,6 @@ Letters: b batch, t length, s source length, v vocabulary (``book/notation.md``)
 import functools
 import inspect
 import io
-import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -16,6 +14,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from annotated.probes._held import modules_of, seed
 
 KINDS = ("causal", "encoder", "translation")
 MASKS = ("attention_mask", "src_key_padding_mask", "key_padding_mask", "mask")
@@ -49,88 +49,6 @@ def words(value: Any) -> str:
     return getattr(value, "__name__", type(value).__name__)
 
 
-def modules_of(f: Any, depth: int = 3) -> list[nn.Module]:
-    """Return the modules that a function holds: itself, or in its closure."""
-    seen, found = set(), []
-
-    def look(thing: Any, left: int) -> None:
-        if id(thing) in seen or left < 0 or inspect.ismodule(thing):
-            return
-        seen.add(id(thing))
-        if isinstance(thing, nn.Module):
-            found.append(thing)
-        elif isinstance(thing, functools.partial):
-            look((thing.func, thing.args, thing.keywords), left)
-        elif inspect.ismethod(thing):
-            look((thing.__self__, thing.__func__), left)
-        elif inspect.isfunction(thing):
-            if not str(thing.__module__).startswith("torch."):
-                seen_by_it = inspect.getclosurevars(thing)
-                held = seen_by_it.nonlocals, seen_by_it.globals, thing.__defaults__
-                look(held, left - 1)
-        elif isinstance(thing, dict):
-            for value in thing.values():
-                look(value, left)
-        elif isinstance(thing, (tuple, list)):
-            for value in thing[:100]:
-                look(value, left)
-        elif not isinstance(thing, (type, Tensor)) and hasattr(thing, "__dict__"):
-            look(dict(vars(thing)), left - 1)
-
-    look(f, depth)
-    inner = {id(m) for top in found for m in top.modules() if m is not top}
-    return [top for top in found if id(top) not in inner]
-
-
-@contextmanager
-def untouched(modules: list[nn.Module]) -> Iterator[None]:
-    """Leave the modules as they were: modes, values, gradients; and all random states.
-
-    Inside they are in evaluation mode. Parameters above 256 MB in all aren't copied:
-    only a model that changes its own weights while it reads would change them.
-    """
-    every = {id(m): m for top in modules for m in top.modules()}.values()
-    modes = [(m, m.training) for m in every]
-    parameters = {id(p): p for m in every for p in m.parameters(recurse=False)}.values()
-    buffers = [(m, n, b) for m in every for n, b in m._buffers.items() if b is not None]
-    kept = [b for *_, b in buffers]
-    if sum(p.numel() * p.element_size() for p in parameters) < 2**28:
-        kept += parameters
-    copies = [(x, x._version, x.detach().clone()) for x in kept]
-    gradients = [(p, p.grad, p.requires_grad) for p in parameters]
-    numpy = sys.modules.get("numpy")
-    states = random.getstate(), numpy and numpy.random.get_state()
-    cuda = torch.cuda.is_available() and torch.cuda.is_initialized()
-    try:
-        with torch.random.fork_rng(enabled=True, devices=None if cuda else []):
-            for top in modules:
-                top.eval()
-            for p in parameters:
-                p.grad = None
-            yield
-    finally:
-        for m, mode in modes:
-            m.training = mode
-        for m, name, b in buffers:
-            m._buffers[name] = b
-        for x, version, copy in copies:
-            if x._version != version:
-                x.data.copy_(copy)
-        for p, gradient, wanted in gradients:
-            p.grad, p.requires_grad = gradient, wanted
-        random.setstate(states[0])
-        if numpy:
-            numpy.random.set_state(states[1])
-
-
-def seed(number: int) -> None:
-    """Set every random state that a model may draw from."""
-    torch.manual_seed(number)
-    random.seed(number)
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed(number)
-
-
 def tensor_of(output: Any) -> Any:
     """Return the logits of what a model returned: a tensor, or what holds one."""
     for name in ("logits", "last_hidden_state"):
@@ -155,7 +73,7 @@ class Subject:
 
     def __init__(self, f: Callable, tokens: Any, kind: str, seconds: float, options):
         self.f, self.kind, self.name, self.o = f, kind, words(f), options
-        self.spent, self.per_call = 0.0, 0.0
+        self.spent, self.per_call, self.recent = 0.0, 0.0, []
         self.seconds, self.printed, self.cache = seconds, "", {}
         self.tolerance = TOLERANCE
         found = modules_of(f)
@@ -213,7 +131,7 @@ class Subject:
         return of[(place + 1 + step.to(of.device)) % len(of)]
 
     def real(self, width: int | None = None, rows: int | None = None) -> Tensor:
-        """Return rows of the text without special ids, (rows, width), drawn if short."""
+        """Return rows of text without special ids, (rows, width), drawn if short."""
         rows, width = rows or self.rows, width or self.text.shape[1]
         text = self.draw(rows, width, number=7)
         n, m = min(rows, len(self.text)), min(width, self.text.shape[1])
@@ -221,6 +139,17 @@ class Subject:
         special = torch.tensor(sorted(self.special), dtype=text.dtype)
         wrong = torch.isin(text, special.to(text.device))
         return torch.where(wrong, self.draw(rows, width, number=8), text)
+
+    def sources(self, n: int) -> Tensor | None:
+        """Return n different sources of a translation, (n, s), without special ids."""
+        if self.kind != "translation":
+            return None
+        given = self.inputs[0]
+        drawn = self.draw(n, given.shape[1], of=self.source_ids, number=13)
+        drawn[: len(given)] = given[:n]
+        wrong = torch.isin(drawn, drawn.new_tensor(sorted(self.special)))
+        instead = self.draw(*drawn.shape, of=self.source_ids, number=14)
+        return torch.where(wrong, instead, drawn)
 
     # ---- calls ---------------------------------------------------------------------
 
@@ -272,8 +201,9 @@ class Subject:
             raise Broken(message, None, inputs) from error
         cpu, wall = time.process_time() - began[0], time.monotonic() - began[1]
         took = cpu if cpu > 0.02 * wall else wall  # a busy machine isn't a slow model
-        self.spent += took
-        self.per_call = (took + self.per_call) / 2 if self.per_call else took
+        self.recent = [*self.recent[-7:], took]
+        self.per_call = min(self.recent)  # the others waited for a processor
+        self.spent += self.per_call
         self.printed = self.printed or said.getvalue().strip()
         if any(not torch.equal(a, b) for a, b in zip(given, inputs, strict=True)):
             raise Broken(f"{name} changed its own tokens {called}", None, inputs)
@@ -352,11 +282,8 @@ class Subject:
             return real[:, None, None]
         return real.long() if name.endswith("attention_mask") else real
 
-    def wrap(self, logits: Tensor) -> Any:
-        """Return logits in the form in which the function gives them."""
-        if "form" not in self.cache:
-            self.cache["form"] = self.call(self.inputs, whole=True)
-        form = self.cache["form"]
+    def wrap(self, logits: Tensor, form: Any) -> Any:
+        """Return logits in the form of another output."""
         if isinstance(form, Tensor):
             return logits
         if isinstance(form, (tuple, list)):
@@ -390,6 +317,8 @@ class Subject:
     def moved(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the largest move of each position, (b, t), or of each row, (b, 1)."""
         moved = difference(a, b)
+        if moved.dim() == 1:
+            return moved[:, None]
         if moved.dim() == 3:
             return moved.amax(-1)
         return (
@@ -409,9 +338,27 @@ class Subject:
         left = self.seconds - self.spent
         if calls * self.per_call > left:
             raise NotAsked(
-                f"a call takes {self.per_call:.2g} s, and {calls:.0f} of them don't fit "
+                f"a call takes {self.per_call:.2g} s: {calls:.0f} of them don't fit "
                 f"into what is left of seconds={self.seconds:g}"
             )
+
+    def training(self) -> Any:
+        """Return the function in training mode, for a ``with``; None if not given."""
+        train = self.o.train
+        if not train or (train is True and not self.modules):
+            return None
+
+        @contextmanager
+        def mode() -> Iterator[Callable]:
+            try:
+                for m in self.modules:
+                    m.train()
+                yield self.f if train is True else train
+            finally:
+                for m in self.modules:
+                    m.eval()
+
+        return mode()
 
     @contextmanager
     def cast(self, dtype: torch.dtype) -> Iterator[None]:

@@ -1,8 +1,4 @@
-"""Probes of rows and pieces: batches, padding, packed documents, and caches."""
-
-import inspect
-from collections.abc import Callable
-from typing import Any
+"""Probes of rows: batches, padding, and packed documents."""
 
 import torch
 from torch import Tensor
@@ -12,10 +8,8 @@ from annotated.probes._calls import (
     Failed,
     NotAsked,
     Subject,
-    tensor_of,
-    words,
 )
-from annotated.probes._reading import _among_rows
+from annotated.probes._future import experts_hint
 
 # ---- batch ---------------------------------------------------------------------------
 
@@ -28,7 +22,7 @@ def batch(s: Subject) -> str:
 def _batch(s: Subject) -> str:
     text = s.real(rows=max(3, s.rows))
     n = len(text)
-    sources = _sources(s, n)
+    sources = s.sources(n)
     base = s.run(text, sources)
     for others, what in (
         (s.other(text, number=11), "other tokens in the other rows"),
@@ -50,7 +44,7 @@ def _batch(s: Subject) -> str:
             some += "a capacity of experts moves some" if 0 < share < 0.7 else ""
             raise Failed(
                 f"{what} move row 0 by {gap.max():.2g} ({some.rstrip(': ')})"
-                f"{_among_rows(s)}",
+                f"{experts_hint(s)}",
                 (0, int(gap[0].argmax())),
                 (text.tolist(), others.tolist()),
             )
@@ -61,7 +55,7 @@ def _batch(s: Subject) -> str:
         row = int(s.moved(permuted, base[order]).amax(1).argmax())
         raise Failed(
             f"rows in another order: row {row} gets other logits "
-            f"(by {gap * s.tolerance * s.scale:.2g}){_among_rows(s)}",
+            f"(by {gap * s.tolerance * s.scale:.2g}){experts_hint(s)}",
             (row,),
             (text.tolist(), text[order].tolist()),
         )
@@ -71,24 +65,13 @@ def _batch(s: Subject) -> str:
         if gap > 1:
             raise Failed(
                 f"row {row} alone gives other logits than in a batch of {n} "
-                f"(by {gap * s.tolerance * s.scale:.2g}){_among_rows(s)}",
+                f"(by {gap * s.tolerance * s.scale:.2g}){experts_hint(s)}",
                 (row,),
                 (text[row].tolist(), text.tolist()),
             )
     if s.o.pad is not None:
         _ragged(s)
     return f"{n} rows, in any order and alone: no row moves another"
-
-
-def _sources(s: Subject, n: int) -> Tensor | None:
-    """Return different sources, (n, s), of a translation."""
-    if s.kind != "translation":
-        return None
-    given = s.inputs[0]
-    drawn = s.draw(n, given.shape[1], of=s.source_ids, number=13)
-    drawn[: len(given)] = given[:n]
-    wrong = torch.isin(drawn, drawn.new_tensor(sorted(s.special), dtype=drawn.dtype))
-    return torch.where(wrong, s.draw(*drawn.shape, of=s.source_ids, number=14), drawn)
 
 
 # ---- padding -------------------------------------------------------------------------
@@ -106,7 +89,7 @@ def padding(s: Subject) -> str:
 
 def _padding(s: Subject) -> str:
     said, text = [], s.real()
-    sources = _sources(s, len(text))
+    sources = s.sources(len(text))
     for n in (1, 3, 8):
         _padded(s, text, sources, n, "behind")
     said.append("padding behind moves nothing")
@@ -172,7 +155,7 @@ def _padded(
 def _ragged(s: Subject, front: bool = False) -> None:
     """Raise if rows of several lengths in a batch aren't what they are alone."""
     text, pad = s.real(rows=max(3, s.rows)), s.o.pad
-    sources, n = _sources(s, len(text)), len(text)
+    sources, n = s.sources(len(text)), len(text)
     varied = text if sources is None else sources
     t = varied.shape[1]
     lengths = [max(1, t - (row * (t - 1)) // n) for row in range(n)]
@@ -292,242 +275,3 @@ def _packed(s: Subject, text: Tensor, lengths: list[int]) -> Tensor:
         how if isinstance(how, str) else next((n for n in names if n in s.taken), None)
     )
     return s.run(text, **{name or "segments": numbers})
-
-
-# ---- cache ---------------------------------------------------------------------------
-
-
-class Reader:
-    """A cache, however it is handed over."""
-
-    def __init__(self, s: Subject):
-        self.s, self.step, self.prefill = s, s.o.step, s.o.prefill
-        self.state, self.length = None, 0
-        if (
-            self.step is None
-            and "past_key_values" in s.taken
-            and ("use_cache" in s.taken or "cache_position" in s.taken)
-            and s.kind == "causal"
-        ):
-            self.step = lambda tokens, state: self._own(tokens, state)
-        if self.step is None:
-            raise NotAsked("is there a cache? step= (and prefill=) would read with it")
-        try:
-            wanted = [
-                p
-                for p in inspect.signature(self.step).parameters.values()
-                if p.default is p.empty and p.kind in (0, 1)
-            ]
-            self.takes = max(1, min(len(wanted), 3))
-            if not wanted or any(
-                p.kind == 2 for p in inspect.signature(self.step).parameters.values()
-            ):
-                self.takes = 2
-        except (TypeError, ValueError):
-            self.takes = 2
-
-    def _own(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
-        more = {} if state is None else {"past_key_values": state}
-        out = self.s.f(tokens, use_cache=True, **more)
-        return out.logits, out.past_key_values
-
-    def begin(self) -> None:
-        self.state, self.length = None, 0
-
-    def read(self, tokens: Tensor, inputs: tuple[Tensor, ...] | None = None) -> Tensor:
-        """Return logits of new tokens, (b, n, v)."""
-        first = self.length == 0 and self.prefill is not None
-        call: Callable = self.prefill if first else self.step
-        given = (tokens, self.state, self.length)[: self.takes]
-        name = "prefill" if first else "step"
-        texts = tuple(inputs or (tokens,)) if first else (tokens,)
-        rest = () if first else given[1:]
-        out = self.s.call(texts, f=lambda *x: call(*x, *rest), plain=name)
-        logits = tensor_of(out)
-        if isinstance(out, (tuple, list)) and len(out) > 1:
-            logits, self.state = tensor_of(out[0]), out[1]
-        elif hasattr(out, "past_key_values"):
-            self.state = out.past_key_values
-        elif first and not isinstance(out, Tensor) and not hasattr(out, "logits"):
-            self.state = out  # a cache that is made, and has read nothing
-            return None
-        self.length += tokens.shape[1]
-        if not isinstance(logits, Tensor):
-            raise Broken(
-                f"{name} returned {type(out).__name__}, no logits, when called "
-                f"with tokens of shape {tuple(tokens.shape)}"
-            )
-        return logits[:, None] if logits.dim() == 2 else logits
-
-    def keep(self, rows: Tensor) -> bool:
-        """Reorder rows of the state; False if nobody knows how."""
-        if self.s.o.reorder is not None:
-            self.state = self.s.o.reorder(self.state, rows)
-            return True
-        for name in ("keep", "reorder", "reorder_cache", "batch_select_indices"):
-            if hasattr(self.state, name):
-                made = getattr(self.state, name)(rows)
-                self.state = self.state if made is None else made
-                return True
-        try:
-            self.state = _take(self.state, rows)
-        except TypeError:  # it isn't known which axis holds the rows
-            return False
-        return self.takes > 1
-
-
-def _take(state: Any, rows: Tensor) -> Any:
-    if isinstance(state, Tensor):
-        if state.numel() <= 1:
-            return state
-        if len(state) != len(rows):
-            raise TypeError(words(state))
-        return state[rows]
-    if isinstance(state, dict):
-        return {name: _take(x, rows) for name, x in state.items()}
-    if isinstance(state, (tuple, list)):
-        taken = [_take(x, rows) for x in state]
-        named = hasattr(state, "_fields")
-        return type(state)(*taken) if named else type(state)(taken)
-    if state is None or isinstance(state, (int, float, bool)):
-        return state
-    raise TypeError(type(state).__name__)
-
-
-def pieces(s: Subject, reader: Reader, inputs: tuple, sizes: list[int]):
-    """Return the places and logits that reading in pieces gives."""
-    reader.begin()
-    text, at, n = inputs[-1], [], 0
-    out = []
-    for size in sizes:
-        tokens = text[:, n : n + size]
-        if not tokens.shape[1]:
-            break
-        logits = reader.read(tokens, (*inputs[:-1], tokens))
-        if logits is None:
-            logits = reader.read(tokens)
-        given = min(logits.shape[1], tokens.shape[1])
-        at += range(n + tokens.shape[1] - given, n + tokens.shape[1])
-        out.append(logits[:, -given:])
-        n += tokens.shape[1]
-    return at, torch.cat(out, 1)
-
-
-def cache(s: Subject) -> str:
-    """One token at a time, in pieces, and at once give the same."""
-    if s.kind == "encoder":
-        raise NotAsked("an encoder doesn't write, so there is nothing to keep")
-    reader = Reader(s)
-    text = s.real()
-    inputs = s.around(text, _sources(s, len(text)))
-    whole, t = s.call(inputs), text.shape[1]
-    s.afford(3 * t + 20)
-    ones = [1] * t
-    half = [t // 2] + [1] * (t - t // 2)
-    said, refused = [], []
-    ways = [
-        ("one token at a time", ones),
-        ("half of it at once and the rest one at a time", half),
-        ("pieces of 3", [3] * t),
-        ("pieces of 7", [7] * t),
-        ("pieces of 1, 3 and 7", [1, 3, 7] * t),
-        ("a long prompt and a piece of 5", [t - 5, 5]),
-        ("all at once", [t]),
-    ]
-    for name, sizes in ways:
-        try:
-            at, logits = pieces(s, reader, inputs, sizes)
-        except Broken as error:
-            if name == ways[0][0]:
-                raise
-            refused.append(f"{name} refused ({error})")
-            continue
-        _same(s, name, logits, whole[:, at], at, text)
-        said.append(name)
-    _again(s, reader, inputs, ones, whole)
-    said.append(_beams(s, reader))
-    short = tuple(x[:1] for x in inputs)
-    at, logits = pieces(s, reader, short, ones)
-    _same(
-        s, "a batch of one after a larger one", logits, s.call(short)[:, at], at, text
-    )
-    return "; ".join(
-        filter(None, [f"{', '.join(said[:-1])}: all the same", said[-1], *refused])
-    )
-
-
-def _same(s: Subject, name: str, logits: Tensor, wanted: Tensor, at: list[int], text):
-    if logits.shape != wanted.shape:
-        raise Failed(
-            f"{name}: step gives logits of shape {tuple(logits.shape)} and "
-            f"{s.name} {tuple(wanted.shape)}",
-            None,
-            text[0].tolist(),
-        )
-    gap = s.apart(logits, wanted)
-    if gap > 1:
-        moved = s.moved(logits, wanted)
-        wrong = (moved > s.tolerance * s.scale).any(0)
-        i = int(wrong.nonzero()[0])
-        row = int(moved[:, i].argmax())
-        raise Failed(
-            f"{name}: logit {at[i]} is the first that isn't what it is at once, by "
-            f"{moved[:, i].max():.2g} ({int(wrong.sum())} of {len(at)} differ)",
-            (at[i], row),
-            text[row, : at[i] + 1].tolist(),
-        )
-
-
-def _again(s: Subject, reader: Reader, inputs, sizes, whole) -> None:
-    """Raise if a text that was read before leaves something behind."""
-    new = s.around(s.other(inputs[-1], number=31), inputs[0])
-    at, logits = pieces(s, reader, new, sizes)
-    _same(s, "another text after that", logits, s.call(new)[:, at], at, new[-1])
-
-
-def _beams(s: Subject, reader: Reader) -> str:
-    """Reorder the rows half way, as a beam search does."""
-    n = 5  # seldom a number of layers: the axis of rows is known by its length
-    text = s.real(rows=n)
-    half, inputs = text.shape[1] // 2, s.around(text, _sources(s, n))
-    rows = torch.arange(n, device=text.device).roll(1)
-    rows[-1] = rows[0]  # one beam goes on twice, another ends
-    pieces(s, reader, inputs, [half // 2] + [1] * (half - half // 2))
-    if not reader.keep(rows):
-        return "beams not asked: reorder= would say how rows of the state are taken"
-    mixed = torch.cat([text[rows, :half], text[:, half:]], 1)
-    wanted = s.call((*(x[rows] for x in inputs[:-1]), mixed))
-    out = [reader.read(mixed[:, i : i + 1]) for i in range(half, text.shape[1])]
-    at = list(range(half, text.shape[1]))
-    _same(s, "beams in another order", torch.cat(out, 1), wanted[:, at], at, mixed)
-    return "beams in any order"
-
-
-def standing_still(s: Subject) -> None:
-    """Raise if positions stand still, or run ahead, while a cache decodes."""
-    if s.kind == "encoder":
-        return
-    try:
-        reader = Reader(s)
-    except NotAsked:
-        return
-    t = min(s.text.shape[1], 12)
-    text = s.real(rows=1)[:, :1].expand(s.rows, t)  # nothing but positions differs
-    inputs = s.around(text)
-    s.afford(t + 2)
-    at, logits = pieces(s, reader, inputs, [1] * t)
-    _same(s, "equal tokens, one at a time", logits, s.call(inputs)[:, at], at, text)
-    rows = s.real(rows=2)[:, :t]
-    rows[1] = torch.cat([rows[0, : t - 1].flip(0), rows[0, t - 1 :]])
-    inputs = s.around(rows)
-    at, logits = pieces(s, reader, inputs, [1] * t)
-    whole = s.call(inputs)
-    cached, once = (s.apart(x[:1, -1], x[1:, -1]) for x in (logits, whole))
-    if s.apart(logits, whole[:, at]) > 1 and once > 1 and cached < once / 2:
-        raise Failed(
-            "read one token at a time, the order of earlier tokens matters "
-            f"{f'{cached / once:.0%} as much as' if cached > 1 else 'not, other than'} "
-            "at once: positions stand still",
-            (t - 1, 0),
-            rows.tolist(),
-        )

@@ -1,4 +1,4 @@
-"""The corpus: a small model for each fault that people make, which the probes must find.
+"""The corpus: a small model for each fault that people make, for the probes to find.
 
 Every fault changes one thing in ``Small``, a decoder (or an encoder) that is sound: it
 knows padding (id 0) on either side, positions, packed documents and a cache. A row has
@@ -207,7 +207,7 @@ class Translator(Small):
 
 
 def cross_entropy(f: Callable, tokens: Any) -> Tensor:
-    """The right loss: the next token of each, padding not counted, a mean over tokens."""
+    """The right loss: a mean over the next tokens, without padding."""
     text = tokens[1] if isinstance(tokens, tuple) else tokens
     logits = f(*tokens) if isinstance(tokens, tuple) else f(tokens)
     return F.cross_entropy(
@@ -568,8 +568,8 @@ class CountsAsChances(Scorer):
 class Neighbours(Scorer):
     def forward(self, x, documents=None):
         near = x.roll(1, 1)
-        near[:, 0] = x[:, 1]
-        return torch.where(x == near, 0.97, 0.01).log().sum(1)
+        near[:, :1] = x[:, 1:2]
+        return (torch.where(x == near, 0.97, 0.01) + 0 * self.norm.bias[0]).log().sum(1)
 
 
 @score("the gate between two models looks at the target", "openai/parameter-golf#1967")
@@ -1062,8 +1062,8 @@ class HalfProduct(Small):
 @modes("a square root has an infinite slope at 0")
 class RootAtZero(Small):
     def network(self, layer, x):
-        y = super().network(layer, x).relu()
-        return y.sqrt()
+        y = super().network(layer, x)
+        return (y * (y > 0)).sqrt()
 
 
 @modes("a norm of squares overflows in half precision")
@@ -1081,7 +1081,8 @@ class MendedTooLate(SmallEncoder):
         return self.real(x)[:, None, None] & self.past(x.shape[1], x.shape[1])
 
     def weights(self, scores, may):
-        return super().weights(scores, may).nan_to_num()
+        bias = torch.where(may, 0.0, -torch.inf).to(scores)
+        return (scores + bias).softmax(-1).nan_to_num()
 
 
 @modes("dropout is there and never acts", train=True)
@@ -1289,18 +1290,13 @@ class TieMoved(TieCut):
 @parameters("a random projection is no buffer, and isn't saved")
 class NotSaved(Small):
     def __init__(self, config=None):
-        self.config = {"d_model": D}
         super().__init__()
         self.config = {"d_model": D}
 
     def more(self):
-        self.projection = torch.randn(D, D) * torch.rand(
-            1, generator=torch.Generator().manual_seed(self.drawn())
-        )
-
-    def drawn(self):
-        NotSaved.count = getattr(NotSaved, "count", 0) + 1
-        return NotSaved.count
+        NotSaved.made = getattr(NotSaved, "made", 0) + 1
+        draw = torch.Generator().manual_seed(NotSaved.made)
+        self.projection = torch.randn(D, D, generator=draw)
 
     def network(self, layer, x):
         return super().network(layer, x @ self.projection)

@@ -1,6 +1,6 @@
 """Sound models, which no probe may alarm: the book's, PyTorch's and of `transformers`.
 
-Each is a function that makes it: what to call, its tokens, and what the probes are told.
+Each is a function that makes it: what to call, tokens, and what the probes are told.
 """
 
 from collections.abc import Callable
@@ -358,7 +358,7 @@ BOTH = {  # of encoder–decoders
 
 
 def peer(name: str) -> Case:
-    """Return a model of `transformers` with random weights, by its name in ``PEERS``."""
+    """Return a model of `transformers` with random weights, one of ``PEERS``."""
     import transformers
 
     kind, more, told = PEERS[name]
