@@ -512,6 +512,7 @@ def _dotted(node: ast.AST) -> str:
 ATTENDS = re.compile("attention|transformer", re.I)
 CHECKING = {
     "annotated",
+    "annotated.chapters.ch20.patients.patient",
     "annotated.checks.check",
     "annotated.checks.material.in_a_ring",
     "annotated.notebook.setup",

@@ -966,3 +966,99 @@ def run_twice(
     drawn.append(torch.rand(4))
     gradients = [one.grad for one in inputs if one.requires_grad]
     return {"value": y.detach(), "gradients": gradients, "drawn": drawn}
+
+
+# ---- chapter 20: patients, which come as texts -------------------------------
+
+
+def script(source: str) -> dict:
+    """Run the text of a patient; what it defines."""
+    namespace = {"__name__": "patient"}
+    exec(compile(source, "<a patient>", "exec"), namespace)
+    return namespace
+
+
+def _born(source: str, number: int) -> tuple[dict, nn.Module]:
+    """What a patient's text defines, and a model of it."""
+    made = script(source)
+    torch.manual_seed(number)
+    return made, made["Model"]()
+
+
+def as_trained(answer: Callable, source: str, tokens: Tensor, number: int) -> object:
+    """Let an answer examine a model that comes from its training."""
+    made, model = _born(source, number)
+    return answer(model.train(), tokens, made["V"])
+
+
+def looking(answer: Callable, tokens: Tensor, source: str, number: int) -> object:
+    """Let a model read with an answer's masks and positions; logits of real tokens."""
+    made, model = _born(source, number)
+    made["look"] = answer
+    logits = model.eval()(tokens)
+    real = (tokens != made["PAD"])[..., None]
+    finite = bool(logits.isfinite().all())
+    return {"logits": logits.masked_fill(~real, 0.0), "finite": finite}
+
+
+@torch.enable_grad()
+def asked_of_loss(answer: Callable, source: str) -> object:
+    """Let an answer examine a loss."""
+    made = script(source)
+    return answer(*(made[name] for name in ("loss", "V", "PAD", "END")))
+
+
+def reading_on(
+    answer: Callable, source: str, texts: list[Tensor], pieces: list[int], number: int
+) -> object:
+    """Let an answer read texts in pieces, each token once; logits of each text."""
+    _, model = _born(source, number)
+    model.eval()
+    read, results = 0, []
+
+    def count(layer: nn.Module, given: tuple) -> None:
+        nonlocal read
+        read += given[0].shape[:2].numel()
+
+    model.layers[0].register_forward_pre_hook(count)
+    for tokens in texts:
+        past, found = None, []
+        for piece in tokens.split(pieces, dim=1):
+            logits, past = answer(model, piece, past)
+            found.append(logits)
+        results.append(torch.cat(found, dim=1))
+    return "again" if read > sum(map(Tensor.numel, texts)) else results
+
+
+@torch.enable_grad()
+def examined(answer: Callable, source: str, tokens: Tensor, number: int) -> object:
+    """Let an answer make models, and examine them."""
+    make = script(source)["Model"]
+    torch.manual_seed(number)
+    return answer(lambda: make(), tokens)
+
+
+def with_twenty_calls(
+    answer: Callable, source: str, tokens: Tensor, number: int
+) -> object:
+    """Let an answer call a model, one text at a time, and not more than 20 times."""
+    made, model = _born(source, number)
+    model.eval()
+    calls = 0
+
+    def f(text: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        if calls > 20:
+            raise Looping
+        if text.shape != tokens.shape:
+            shape = tuple(text.shape)
+            raise ValueError(f"f reads one text {tuple(tokens.shape)}, got {shape}")
+        with torch.no_grad():
+            return model(text[None])[0]
+
+    try:
+        result = answer(f, tokens, made["V"])
+    except Looping:
+        pass
+    return "calls" if calls > 20 else result
