@@ -90,7 +90,7 @@ class Matrix:
         decimals = max(len(text.partition(".")[2]) for row in texts for text in row)
         return [
             [
-                self._cell(i, j, value, largest, same_decimals(texts[i][j], decimals))
+                self._cell(i, j, value, largest, _same_decimals(texts[i][j], decimals))
                 for j, value in enumerate(row)
             ]
             for i, row in enumerate(table.tolist())
@@ -143,7 +143,7 @@ def number(value: float, digits: int = 2) -> str:
     return "0" if text in ("-0", "") else text.replace("-", "−")
 
 
-def same_decimals(text: str, decimals: int) -> str:
+def _same_decimals(text: str, decimals: int) -> str:
     """Add zeros behind the point of what :func:`number` returned; 0 and 1 stay bare."""
     if text in ("0", "1") or not text[-1:].isdigit() or not decimals:  # empty, NaN
         return text

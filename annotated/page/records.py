@@ -21,13 +21,13 @@ def grouped(rows: Iterable[Mapping[str, Any]], *keys: str) -> dict[tuple, list]:
 
 
 def mean_of(rows: Rows, key: str, *by: str) -> dict[tuple, float]:
-    """Return the mean of an entry ``key`` over the runs that have ``by`` in common."""
+    """Return the mean of an entry ``key`` over ``rows`` that have ``by`` in common."""
     groups = grouped(rows, *by)
     return {one: mean(run[key] for run in runs) for one, runs in groups.items()}
 
 
 def span(numbers: Sequence[float], style: str = "") -> str:
-    """Return the least and the most of ``numbers``, once if they look the same."""
+    """Return the least and the most of ``numbers`` in a ``style``, or the one."""
     ends = dict.fromkeys(f"{end:{style}}" for end in (min(numbers), max(numbers)))
     return " to ".join(ends)
 

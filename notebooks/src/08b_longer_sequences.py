@@ -97,7 +97,7 @@ ch08.ends_table(runs["lengths"])
 # Let's train one here, with mixed lengths, an end symbol and shifts.
 
 # %%
-from annotated.recipes.copy_task import COPY, copy_batches, train_copy
+from annotated.recipes.copy_task import COPY, Shifted, copy_batches, train_copy
 from annotated.transformer import Transformer, TransformerConfig
 
 torch.manual_seed(0)

@@ -93,7 +93,7 @@ ch09c.check_toy(TIMES, learn)
 # from letters and apply the merges **in the order in which they were learned**. (With another order *abc* may become *ab c* instead of *a bc*, and the
 # model was trained on one of these. So save the list, not a set.)
 
-# %% Source: the merges, applied tags=["hide-input"]
+# %%
 from annotated.page.notebook import show_source
 
 show_source(apply_merges)

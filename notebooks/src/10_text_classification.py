@@ -359,6 +359,7 @@ say(ch10.held_back_said(films, recorded("stopped")))
 
 # %%
 from annotated.attention import record_attention
+from annotated.classifier import pool
 from annotated.masks import padding_mask
 
 
