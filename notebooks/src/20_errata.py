@@ -174,8 +174,9 @@ leaks.reach_figure(
     title="Every way to leak has its own shape",
     caption="Down: logit i. Grey: it depends on token j. Red: it shouldn't.",
     alt="Three squares of 16 by 16 cells. A plain GPT: grey below the diagonal, "
-    "nothing above it. Yours: red triangles of three cells' width above the diagonal, at every "
-    "fourth position. A norm over time: all cells are filled, red above.",
+    "nothing above it. Yours: red triangles of three cells' width above the "
+    "diagonal, at every fourth position. A norm over time: all cells are filled, "
+    "red above.",
 )
 
 # %% Proof: a plain GPT sees nothing later, and no repaired one does tags=["hide-input", "proof"]
