@@ -19,6 +19,7 @@ from annotated.chapters.ch20.clinic import CHUNK, NormOver, SummaryAttention
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
+from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, plot_lines
 from annotated.probes import Report
 from annotated.reformer import Reformer, ReformerConfig
@@ -180,6 +181,24 @@ def reach_figure(
         ax.set_aspect("equal")
         ax.grid(visible=False)
     return show(figure, title=title, caption=caption, alt=alt)
+
+
+def summaries_picture(seen: Tensor, repaired: Tensor) -> Html:
+    """Draw which token reads which summary, (n, t), as it stood and as it should be."""
+    n, t = seen.shape
+    labels = {
+        "rows": [f"chunk {i}" for i in range(n)],
+        "columns": [f"{i}" for i in range(t)],
+        "narrow": True,
+        "digits": 0,
+        "weights": True,
+    }
+    return chain(
+        Matrix(seen.float(), "chunk <= own", wrong=seen & ~repaired, **labels),
+        "→",
+        Matrix(repaired.float(), "chunk < own", **labels),
+        caption="A column for each of eight tokens. 1: it reads that chunk's summary.",
+    )
 
 
 def report_figure(report: Report) -> Html:
