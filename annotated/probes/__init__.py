@@ -49,25 +49,28 @@ __all__ = ["NAMES", "Outcome", "Report", "probe", "require_sound"]
 def _call(s: Subject) -> str:
     """The function takes tokens, and gives logits of the right shape."""
     out = s.first
-    text = s.real()
     shapes = [(1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)]
+    s.afford(2 * len(shapes))
+    refused = []
     for rows, width in shapes[:2] if s.scorer else shapes:
-        some = s.real(width, rows)
-        source = None
-        if s.kind == "translation":
-            source = s.inputs[0][:1].expand(rows, -1)
-        s.run(some, source)
-    numpy_ints = s.text.int() if s.text.dtype == torch.int64 else s.text.long()
+        try:
+            s.run(s.real(width, rows))
+        except Broken as error:
+            refused.append(error)
+            if rows == 2 and width > 1:
+                s.rows = 1  # the others go on, row by row
+    if refused:
+        raise refused[0]
+    others = s.text.int() if s.text.dtype == torch.int64 else s.text.long()
     said = (
         f"{words(s.text)} tokens give {words(out)}, {s.per_call * 1000:.3g} ms a call"
     )
     try:
-        other = s.run(numpy_ints)
-        if other.shape == out.shape and difference(other, s.run(s.text)).max() > 0:
-            said += f"; {numpy_ints.dtype} ids give other logits"
+        given = (*s.inputs[:-1], others)
+        if difference(s.call(given), s.call(s.inputs)).max() > 0:
+            said += f"; {others.dtype} ids give other logits"
     except Broken:
-        pass
-    del text
+        pass  # few models take them
     if s.printed:
         said += f"; it prints ({s.printed.splitlines()[0][:60]!r} …)"
     return said
@@ -230,6 +233,8 @@ def _ask(name: str, ask: Callable[[Subject], str], subject: Subject) -> Outcome:
             subject.afford(1)
         return Outcome(name, "passed", ask(subject))
     except NotAsked as why:
+        if name == "call":  # slow, but it gave logits
+            return Outcome(name, "passed", f"it gives logits; {why}")
         return Outcome(name, "not asked", str(why))
     except Failed as fault:
         return Outcome(name, "failed", str(fault), fault.where, fault.example)

@@ -138,6 +138,8 @@ def cache(s: Subject) -> str:
     if s.kind == "encoder":
         raise NotAsked("an encoder doesn't write, so there is nothing to keep")
     reader = Reader(s)
+    if s.draws:
+        raise NotAsked("it draws at random in evaluation: see modes and numbers")
     text = s.real()
     inputs = s.around(text, s.sources(len(text)))
     whole, t = s.call(inputs), text.shape[1]

@@ -210,6 +210,10 @@ class Subject:
         if whole or plain:
             return output
         logits = tensor_of(output)
+        b, t = inputs[-1].shape
+        if self.kind == "causal" and getattr(logits, "shape", None) == (b, t - 1):
+            if logits.is_floating_point():  # scores of all tokens but the first
+                logits = nn.functional.pad(logits, (1, 0))
         self._check(logits, inputs, called)
         return logits.flatten(2) if logits.dim() > 3 else logits
 
@@ -296,6 +300,11 @@ class Subject:
     def first(self) -> Tensor:
         """What the function gives for the tokens as they came."""
         return self.call(self.inputs)
+
+    @functools.cached_property
+    def draws(self) -> bool:
+        """Whether another random state gives other logits; shapes then do, too."""
+        return bool(difference(self.call(self.inputs, number=1), self.first).max() > 0)
 
     @property
     def scorer(self) -> bool:
@@ -389,6 +398,11 @@ class Subject:
 
     def finer(self, ask: Callable[["Subject"], str]) -> str:
         """Ask, and once more in double precision with a 20 times smaller tolerance."""
+        if self.draws:
+            raise NotAsked(
+                "it draws at random in evaluation, and another shape draws otherwise: "
+                "see modes and numbers"
+            )
         said = ask(self)
         if self.modules:
             try:
@@ -408,8 +422,9 @@ class Subject:
         Both are called in pieces of as many rows as the user's batch, so that shapes
         are equal and memory stays that of a pass.
         """
-        moves = []
-        for a, b in zip(base.split(self.rows), other.split(self.rows), strict=True):
+        moves, length = [], max(base.shape[1], 1)
+        rows = max(1, min(self.rows, self.rows * self.text.shape[1] // length))
+        for a, b in zip(base.split(rows), other.split(rows), strict=True):
             moves.append(self.moved(self.run(a, **how), self.run(b, **how)))
         return torch.cat(moves)
 

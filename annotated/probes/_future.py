@@ -81,7 +81,7 @@ def future(s: Subject) -> str:
     if refused:
         notes.append(f"lengths {', '.join(map(str, refused))} were refused")
     notes += _by_gradient(s)
-    notes += s.finer(_alone)
+    notes += ["prefixes alone not asked: it draws"] if s.draws else s.finer(_alone)
     if train := s.training():
         s.afford(2 * len(at) / s.rows)
         with train as f:

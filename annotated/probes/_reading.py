@@ -145,7 +145,12 @@ def _log_chance(s: Subject, texts: Tensor) -> Tensor:
     """Return the log-chance of each text, (b,)."""
     out = s.run(texts)
     if s.scorer:
-        return out if out.dim() == 1 else out.double().sum(1)
+        out, seen = out.double(), s.first.double()
+        if seen.min() >= 0:  # chances, or losses
+            out = out.log() if seen.max() <= 1 else -out
+            if out.dim() == 2 and (seen[:, 0] == 0).all():
+                out[:, 0] = 0.0  # the first token is given
+        return out if out.dim() == 1 else out.sum(1)
     logs = out.double()[:, :-1].log_softmax(-1)
     return logs.gather(-1, texts[:, 1:, None].long())[..., 0].sum(1)
 
