@@ -158,7 +158,7 @@ def _ties(tops: list[nn.Module]) -> str:
         before = groups(top)
         tied += len(before)
         moved = copy.deepcopy(top)
-        moved.double()
+        moved.bfloat16()
         if groups(moved) != before:
             lost = sorted(next(iter(before ^ groups(moved))))
             raise Failed(
@@ -216,11 +216,20 @@ def _fresh(s: Subject, top: nn.Module) -> nn.Module | None:
     return other if names[0] == names[1] else None  # it may take more than a config
 
 
+def _saved(top: nn.Module) -> dict[str, Tensor]:
+    """Return the state dict, saved and read."""
+    file = io.BytesIO()
+    torch.save(top.state_dict(), file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)
+
+
 def _loaded(s: Subject, top: nn.Module) -> str:
     """Load the saved state into another instance, and compare outputs and ties."""
     inputs = s.around(s.real())
     if any(p.device.type == "meta" for p in top.parameters()):
         return ""
+    state = _saved(top)
     other = _fresh(s, top) if top is s.f else None
     how = "another instance"
     if other is None:
@@ -232,16 +241,14 @@ def _loaded(s: Subject, top: nn.Module) -> str:
             for name, x in other.named_buffers():
                 if name in other.state_dict() and x.is_floating_point():
                     x.add_(torch.randn_like(x))
-    file = io.BytesIO()
-    torch.save(top.state_dict(), file)
-    file.seek(0)
     try:
-        other.load_state_dict(torch.load(file, weights_only=True))
+        other.load_state_dict(state)
     except Exception as error:
         raise Failed(
             "a saved state dict can't be loaded: "
             f"{str(error).strip().splitlines()[-1].strip()[:160]}"
         ) from error
+    del state
     device = next(top.parameters()).device
     other.to(device).eval()
     if groups(other) != groups(top):

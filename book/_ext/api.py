@@ -33,8 +33,16 @@ SETTINGS = {
     "python_maximum_signature_line_length": 70,
     "toc_object_entries_show_parents": "hide",
 }
-# of the checks of the exercises, what a reader calls: the rest is for who writes them
-CHECKS = {"annotated.checks": {"check": "function", "CheckFailed": "exception"}}
+# of these packages, what a reader calls: the rest is for who writes them
+CHECKS = {
+    "annotated.checks": {"check": "function", "CheckFailed": "exception"},
+    "annotated.probes": {
+        "probe": "function",
+        "require_sound": "function",
+        "Report": "class",
+        "Outcome": "class",
+    },
+}
 PARAMETERS = re.compile(r"<dl>\n((?:<dd>.*</dd>\n)+)</dl>")
 
 
@@ -51,7 +59,9 @@ def modules() -> dict[str, Path]:
     apart = {"chapters", "checks", "notebook.py", "vendor"}  # by a folder or a file
     found = [path for path in files if path.parts[1] not in apart]
     named = {".".join(path.with_suffix("").parts): ROOT / path for path in found}
-    return named | dict.fromkeys(CHECKS, ROOT / "annotated/checks/__init__.py")
+    return named | {
+        package: ROOT.joinpath(*package.split("."), "__init__.py") for package in CHECKS
+    }
 
 
 def page(module: str) -> str:
@@ -59,7 +69,10 @@ def page(module: str) -> str:
     shown = f".. automodule:: {module}\n   :members:\n"
     if module in CHECKS:
         named = CHECKS[module].items()
-        shown = "\n".join(f".. auto{kind}:: {module}.{name}\n" for name, kind in named)
+        shown = "\n".join(
+            f".. auto{kind}:: {module}.{name}\n" + "   :members:\n" * (kind == "class")
+            for name, kind in named
+        )
     return f"# {module}\n\n```{{eval-rst}}\n{shown}```\n"
 
 
