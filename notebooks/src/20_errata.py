@@ -380,7 +380,7 @@ told("glorot-embeddings")
 
 # %% [markdown]
 # **A good score that proves nothing** *(batch)*. A classifier takes no padding mask. It learns anyway, since it
-# sees the same amount of padding in training and test, and its F1 is as good as any. Then a customer sends
+# sees the same amount of padding in training and test, and its F1 is hardly worse. Then a customer sends
 # one text alone, or one long text arrives in a batch of short ones.
 
 # %% tags=["remove-input"]
@@ -427,7 +427,7 @@ clinic_drawings.clinic_explorer(clinic)
 clinic_drawings.ways_table(clinic)
 
 # %% [markdown]
-# Look at what's missing in that table: an attention map, another seed, more steps. They're what many of us
+# Look at what's missing from the ways: an attention map, another seed, more steps. They're what many of us
 # order first.
 #
 # ## 20.8 Pitfalls, and where probes end
@@ -439,7 +439,8 @@ clinic_drawings.ways_table(clinic)
 clinic_drawings.probes_table(clinic)
 
 # %% [markdown]
-# Four things no probe of this kind sees:
+# One fault sets off several probes: what reads the future can't be read step by step, either. So read a report
+# as you ask, the cheapest question first. Four things no probe of this kind sees:
 #
 # - **A leak outside the model.** Test sentences in the training data, a vocabulary built on the test set, the
 #   best of twenty seeds: the model is sound, the experiment isn't.

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from annotated.chapters.ch20.clinic import (
     DIAGNOSES,
     EXAMINATIONS,
@@ -12,6 +14,7 @@ from annotated.chapters.ch20.clinic import (
 )
 from annotated.page.frames import Choice, Html, explorer, static
 from annotated.page.notebook import show_table
+from annotated.probes import NAMES
 
 UNDECIDED = "not yet"
 DRAWN = """name complaint diagnosis curve loss floor twice reach read asked company
@@ -119,28 +122,33 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
 
 
 def ways_table(record: Mapping[str, Any]) -> Html:
-    """Show each patient's diagnosis, and the shortest way to it."""
+    """Show, behind a click, each patient's diagnosis and the shortest way to it."""
     rows: list[Sequence[str]] = []
     for p in record["patients"]:
         way = shortest(record["patients"], p["name"])
         minutes = sum(EXAMINATIONS[name] for name in way)
         rows.append((p["name"], p["diagnosis"], "; ".join(way), f"{minutes} min"))
-    return show_table(("", "what it is", "the shortest way", "costs"), rows)
+    table = show_table(("", "what it is", "the shortest way", "costs"), rows)
+    fold = (
+        "<details><summary>All diagnoses, and the shortest ways</summary>{}</details>"
+    )
+    return Html(Markup(fold).format(Markup(table.text)))
 
 
-MARKS = {"passed": "·", "failed": "✗", "not asked": "?"}
+MARKS = {"passed": "·", "failed": "✗"}
 SHORT = {"modes and numbers": "modes"}
 
 
 def probes_table(record: Mapping[str, Any]) -> Html:
-    """Show what each probe said of each patient: ✗ it failed, ? it wasn't asked."""
+    """Show what each probe that was asked said of each patient: ✗ it failed."""
     patients = record["patients"]
-    names = [name for name, *_ in patients[0]["probes"] if name != "call"]
+    asked = {n for p in patients for n, state, _ in p["probes"] if state != "not asked"}
+    names = [name for name in NAMES if name in asked - {"call"}]
     rows = []
     for p in patients:
         said = {name: state for name, state, _ in p["probes"]}
         marks = [MARKS[said[name]] for name in names]
         rows.append((p["name"], *marks))
     header = ("", *(SHORT.get(name, name) for name in names))
-    caption = "✗ the probe failed; · it passed; ? it wasn't asked."
+    caption = "✗ the probe failed; · it passed."
     return show_table(header, rows, caption)
