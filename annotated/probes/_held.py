@@ -49,7 +49,7 @@ def modules_of(f: Any, depth: int = 3) -> list[nn.Module]:
 def untouched(modules: list[nn.Module]) -> Iterator[None]:
     """Leave the modules as they were: modes, values, gradients; and all random states.
 
-    Inside they are in evaluation mode. Parameters above 256 MB in all aren't copied:
+    Inside they are in evaluation mode. Parameters above 4 MB in all aren't copied:
     only a model that changes its own weights while it reads would change them.
     """
     every = {id(m): m for top in modules for m in top.modules()}.values()
@@ -57,7 +57,7 @@ def untouched(modules: list[nn.Module]) -> Iterator[None]:
     parameters = {id(p): p for m in every for p in m.parameters(recurse=False)}.values()
     buffers = [(m, n, b) for m in every for n, b in m._buffers.items() if b is not None]
     kept = [b for *_, b in buffers]
-    if sum(p.numel() * p.element_size() for p in parameters) < 2**28:
+    if sum(p.numel() * p.element_size() for p in parameters) < 2**22:
         kept += parameters
     copies = [(x, x._version, x.detach().clone()) for x in kept]
     gradients = [(p, p.grad, p.requires_grad) for p in parameters]

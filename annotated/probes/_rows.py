@@ -25,7 +25,6 @@ def _others(s: Subject) -> None:
     text = s.real(rows=max(3, s.rows))
     n = len(text)
     sources = s.sources(n)
-    base = s.run(text, sources)
     for others, what in (
         (s.other(text, number=11), "other tokens in the other rows"),
         (text[:1].expand_as(text).clone(), "copies of row 0 as the other rows"),
