@@ -432,8 +432,21 @@ clinic_drawings.ways_table(clinic)
 #
 # ## 20.8 Pitfalls, and where probes end
 #
-# A tool that claims to find faults must be measured, too. Here is what the probes said of the twelve
-# patients, whose diagnosis they weren't told:
+# A tool that claims to find faults must be measured, too. Here are small models with one fault each, most
+# of them from public reports, and what found them:
+
+# %% Figure: a corpus of faults tags=["hide-input", "remove-stdout"]
+from annotated.chapters.ch20 import corpus_drawings
+
+corpus = recorded("probes")
+corpus_drawings.corpus_picture(corpus)
+
+# %% tags=["remove-input"]
+say(corpus_drawings.corpus_words(corpus))
+
+# %% [markdown]
+# The alarm is true: two parameters of XLNet serve segments, and have no say in a call without any. And
+# here is what the probes said of the twelve patients, whose diagnosis they weren't told:
 
 # %% Table: what each probe said of each patient tags=["hide-input"]
 clinic_drawings.probes_table(clinic)

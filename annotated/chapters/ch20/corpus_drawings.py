@@ -54,10 +54,15 @@ def corpus_words(record: Mapping[str, Any]) -> str:
     """Return how many faults were found, false alarms, and seconds, as a sentence."""
     faults, sound = record["faults"], record["sound"]
     found = sum(row["family"] in row["said"] for row in faults)
-    alarms = sum(bool(row["said"]) for row in sound)
+    alarms = [row["name"] for row in sound if row["said"]]
+    off = (
+        f"{len(alarms)} set off a probe ({', '.join(alarms)})"
+        if alarms
+        else "none set off a probe"
+    )
     seconds = sorted(row["seconds"] for row in sound)
     return (
         f"Of {len(faults)} faults, the probe of their family finds {found}. Of "
-        f"{len(sound)} sound models, {alarms or 'none'} set off a probe. A model takes "
+        f"{len(sound)} sound models, {off}. A model takes "
         f"{seconds[len(seconds) // 2]:.1f} CPU seconds, the slowest {seconds[-1]:.1f}."
     )

@@ -12,7 +12,7 @@ RECORD = {
         {"family": "loss", "said": {}, "seconds": 1},
         {"family": "loss", "said": {"loss": ""}, "seconds": 1},
     ],
-    "sound": [{"said": {}, "seconds": s} for s in (0.5, 1.25, 4.0)],
+    "sound": [{"name": "b", "said": {}, "seconds": s} for s in (0.5, 1.25, 4.0)],
 }
 
 
@@ -30,5 +30,5 @@ def test_words_count_what_was_found_and_false_alarms():
     words = ch20.corpus_words(RECORD)
     assert "Of 4 faults" in words and "finds 3" in words and "none set off" in words
     assert "1.2 CPU" in words and "slowest 4.0" in words
-    alarmed = RECORD | {"sound": [{"said": {"cache": ""}, "seconds": 1}]}
-    assert "1 sound models, 1 set off" in ch20.corpus_words(alarmed)
+    alarmed = RECORD | {"sound": [{"name": "a", "said": {"cache": ""}, "seconds": 1}]}
+    assert "1 sound models, 1 set off a probe (a)" in ch20.corpus_words(alarmed)
