@@ -135,7 +135,7 @@ def ways_table(record: Mapping[str, Any]) -> Html:
     return Html(Markup(fold).format(Markup(table.text)))
 
 
-MARKS = {"passed": "·", "failed": "✗"}
+MARKS = {"passed": "·", "failed": "✗", "not asked": "–"}
 SHORT = {"modes and numbers": "modes"}
 
 
@@ -150,5 +150,5 @@ def probes_table(record: Mapping[str, Any]) -> Html:
         marks = [MARKS[said[name]] for name in names]
         rows.append((p["name"], *marks))
     header = ("", *(SHORT.get(name, name) for name in names))
-    caption = "✗ the probe failed; · it passed."
+    caption = "✗ the probe failed; · it passed; – it could not be asked of this one."
     return show_table(header, rows, caption)
