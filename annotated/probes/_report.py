@@ -12,12 +12,12 @@ MARKS = {"passed": "✓", "failed": "✗", "not asked": "·"}
 class Outcome:
     """What one probe says."""
 
-    name: str  #: of the probe: "future", "reach", …
-    state: str  #: "passed", "failed" or "not asked"
-    said: str  #: one sentence: what was seen, or why nothing was asked
-    #: where it failed: (i, j) is the logit that moved and the token that was changed
+    name: str  # of the probe: "future", "reach", …
+    state: str  # "passed", "failed" or "not asked"
+    said: str  # one sentence: what was seen, or why nothing was asked
+    # where it failed: (i, j) is the logit that moved and the token that was changed
     where: Any = None
-    #: the smallest texts that show it, as lists of ids: before and after the change
+    # the smallest texts that show it, as lists of ids: before and after the change
     example: Any = None
 
     def __str__(self) -> str:
@@ -29,11 +29,11 @@ class Outcome:
 class Report:
     """What all probes say; ``print(report)`` shows a line for each."""
 
-    name: str  #: of the function
-    kind: str  #: what was asked of it: "causal", "encoder" or "translation"
-    outcomes: list[Outcome] = field(default_factory=list)  #: one a probe, in order
-    #: how far logit i moves when token j is changed, ``(i, j)``; of a translation, j
-    #: counts target tokens. None if it couldn't be asked.
+    name: str  # of the function
+    kind: str  # what was asked of it: "causal", "encoder" or "translation"
+    outcomes: list[Outcome] = field(default_factory=list)  # one a probe, in order
+    # how far logit i moves when token j is changed, ``(i, j)``; of a translation, j
+    # counts target tokens. None if it couldn't be asked.
     reach: Tensor | None = None
 
     @property
