@@ -220,19 +220,13 @@ def _gradients(s: Subject, text: Tensor, cuts: list[int]) -> Tensor | None:
     return gradient.abs().nan_to_num(0.0).sum(-1) * ~before
 
 
-def _unlike_source(s: Subject) -> Tensor:
-    """Return a text, (1, t), whose embeddings can't be taken for the source's."""
-    text = s.real(rows=1)
-    return s.other(text) if s.kind == "translation" else text
-
-
 def _by_gradient(s: Subject) -> list[str]:
     if s.scorer:
         return []
     t = s.text.shape[1]
     cuts = [p for p in places(t) if p] or [1]
     s.afford(4 * len(cuts) / s.rows)
-    text = _unlike_source(s).expand(len(cuts), -1)
+    text = s.real(rows=1).expand(len(cuts), -1)
     largest = 0.0
     for n in range(0, len(cuts), s.rows):
         rows, some = text[n : n + s.rows], cuts[n : n + s.rows]
@@ -282,7 +276,7 @@ def _selects(s: Subject) -> str:
     t = s.text.shape[1]
     cuts = [p for p in PREFIXES if p < t][: s.rows] or [1]
     try:
-        text = _unlike_source(s).expand(len(cuts), -1)
+        text = s.real(rows=1).expand(len(cuts), -1)
         leak = _gradients(s, text, cuts)
     except (RuntimeError, Failed):
         return ""

@@ -92,7 +92,7 @@ def _halves(s: Subject, inputs: tuple, first: Tensor) -> Iterator[str]:
             limit = 0.35 if dtype == torch.bfloat16 else 0.1
             real = gap.flatten(2).amax(-1) if gap.dim() > 2 else gap
             far = real.flatten().quantile(0.9).item() if real.numel() < 10**6 else 0.0
-            spread = max(spread, (0.05 if s.scorer else 1e-3) * s.scale)
+            spread = max(spread, 1e-3 * s.scale)
             if wanted.numel() > 1 and far > limit * max(spread, 1e-30) * 3:
                 raise Failed(
                     f"{name} is {far / spread:.2g} deviations of the logits away",
