@@ -39,7 +39,7 @@ def parameters(s: Subject) -> str:
 
 
 def _gradients_reach(s: Subject, tops: list[nn.Module], whole: bool) -> str:
-    inputs, called = s.around(s.real(rows=2)), set()
+    inputs, called = s.around(s.real()), set()
     named = {}
     for top in tops:
         for name, p in top.named_parameters():
