@@ -53,23 +53,12 @@ for name, one in {"yours": model, "a plain GPT": honest}.items():
 # luck. It must have read the answer somewhere.
 
 # %% Measured: a loss that is impossible, and one that isn't tags=["hide-input", "proof"]
-from annotated.page.notebook import expect
 
 theirs, ours = ch20.held_out(honest), ch20.held_out(model)
-expect(
-    "20-triumph",
-    "With the leak, the loss falls below nine tenths of ln 10.",
-    ours / ch20.chance(10),
-    below=0.9,
-    unlike=("a plain GPT", theirs / ch20.chance(10)),
-)
-expect(
-    "20-honest",
-    "A plain GPT stays at ln 10, within a twentieth.",
-    theirs / ch20.chance(10),
-    at_least=0.999,
-    below=1.05,
-    unlike=("with the leak", ours / ch20.chance(10)),
+assert ours < 0.9 * ch20.chance(10) < 0.999 * ch20.chance(10) <= theirs
+assert theirs < 1.05 * ch20.chance(10)
+print(
+    f"measured: {theirs:.3f} and {ours:.3f}, where ln 10 is {ch20.chance(10):.3f}"
 )
 
 # %% [markdown]
