@@ -22,7 +22,8 @@
 # **The ignored class** (2018, [BERT-pytorch#32](https://github.com/codertimo/BERT-pytorch/issues/32)). A popular
 # BERT had two tasks and one loss, told to ignore id 0, which is padding. But in the second task, 0 is
 # the class "not the next sentence". Its loss fell fast, and
-# its accuracy stayed at 50 %. Here is the mystery in full, a model that always says yes:
+# its accuracy stayed at 50 %. <!-- cited: 50 % --> Here is the mystery in full, a model that always
+# says yes:
 
 # %%
 labels = torch.tensor([1, 0, 1, 0, 1, 0])  # half are no next sentences
@@ -232,7 +233,7 @@ print(len(word.encode()), sum(len(text.encode()) for text in decoded))
 
 # %% [markdown]
 # A lone byte isn't a letter, so it's decoded to `�`, and that is three bytes long. On a whole validation text, it made
-# one entry 4 % better ([#1289](https://github.com/openai/parameter-golf/pull/1289)): 1.0819, <!-- cited: 1.0819 --> and 1.1266 <!-- cited: 1.1266 --> once its author had
+# one entry 4 % <!-- cited: 4 % --> better ([#1289](https://github.com/openai/parameter-golf/pull/1289)): 1.0819, <!-- cited: 1.0819 --> and 1.1266 <!-- cited: 1.1266 --> once its author had
 # counted again. No probe of the model sees it. **Divide by the length of the text itself, and assert it.**
 #
 # ## 20b.6 Quick questions
