@@ -650,6 +650,7 @@ def few_labels_figure(
         ax.set(xscale="log", title=title, xlabel="labelled texts")
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
         ax.minorticks_off()
+        ax.set_ylim(top=ax.get_ylim()[1] + 0.12 * (ax.get_ylim()[1] - ax.get_ylim()[0]))
         name_lines(ax)
     return show(
         figure,

@@ -19,7 +19,7 @@ COLUMNS = ("Report", "Year", "What was wrong", "What it did", "Probe")
 ROW = Markup(
     '<tbody><tr><th scope="row"><a href="{0.url}">{report}</a></th><td>{0.year}</td>'
     "<td>{0.wrong}</td><td>{0.effect}</td><td>{0.family}</td></tr>"
-    '<tr><td colspan="5"><details><summary aria-label="Code and probe: {0.report}">'
+    '<tr><td colspan="5"><details><summary aria-label="Code, and what the probe says: {0.report}">'
     "Code, and what the probe says</summary>{opened}</details></td></tr></tbody>"
 )
 OPENED = Markup(
@@ -55,7 +55,7 @@ def public_table(said: Mapping[str, Outcome]) -> Html:
 
 def _row(one: PublicFault, said: Outcome) -> Markup:
     report = Markup("/<wbr>").join(one.report.split("/"))  # breaks on a phone
-    opened = OPENED.format(one.fault, one.code(), said)
+    opened = OPENED.format(one.report, one.code(), said)
     return ROW.format(one, report=report, opened=opened)
 
 

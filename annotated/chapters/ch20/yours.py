@@ -73,7 +73,8 @@ def told(model: str, pad: bool, step: bool, loss: bool) -> str:
         loss: whether they have its loss.
     """
     known = zip(ASKED, (pad, step, loss), strict=True)
-    return wrapped("\n".join(_line(model, name, one) for name, one in known))
+    lines = "\n".join(_line(model, name, one) for name, one in known)
+    return wrapped(lines.replace("gives no NaN", "gives finite numbers"))
 
 
 @cache
