@@ -650,7 +650,8 @@ def few_labels_figure(
         ax.set(xscale="log", title=title, xlabel="labelled texts")
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
         ax.minorticks_off()
-        ax.set_ylim(top=ax.get_ylim()[1] + 0.12 * (ax.get_ylim()[1] - ax.get_ylim()[0]))
+        low, high = ax.get_ylim()
+        ax.set_ylim(top=high + 0.12 * (high - low))  # below the title
         name_lines(ax)
     return show(
         figure,
