@@ -19,7 +19,8 @@ COLUMNS = ("Report", "Year", "What was wrong", "What it did", "Probe")
 ROW = Markup(
     '<tbody><tr><th scope="row"><a href="{0.url}">{report}</a></th><td>{0.year}</td>'
     "<td>{0.wrong}</td><td>{0.effect}</td><td>{0.family}</td></tr>"
-    '<tr><td colspan="5"><details><summary aria-label="Code, and what the probe says: {0.report}">'
+    '<tr><td colspan="5"><details>'
+    '<summary aria-label="Code, and what the probe says: {0.report}">'
     "Code, and what the probe says</summary>{opened}</details></td></tr></tbody>"
 )
 OPENED = Markup(
