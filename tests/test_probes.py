@@ -75,6 +75,15 @@ def test_a_sound_model_passes_and_is_left_as_it_was(name):
     assert [one.name for one in report.outcomes] == list(NAMES)
 
 
+@pytest.mark.parametrize("length", [1, 2, 5, 33])
+def test_texts_may_be_short_and_sources_equal_to_targets(length):
+    told = {"pad": 0, "only": [n for n in NAMES if n != "modes and numbers"]}
+    require_sound(Small(), texts(1, length), **told)
+    require_sound(faults.Pooled(), texts(5, length), "encoder", **told)
+    both = texts(2, length), texts(2, length)
+    require_sound(faults.Translator(), both, "translation", **told)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sound.ours())
 def test_no_sound_model_alarms(name):
@@ -212,6 +221,59 @@ def test_losses_may_be_called_in_several_ways():
     ):
         report = probe(model, texts(), pad=0, loss=loss, only=["call", "loss"])
         assert "copies its input" in report["loss"].said, report
+
+
+class Cached(Small):
+    """A model with a cache as `transformers` has it."""
+
+    wrong = 0
+
+    def forward(self, input_ids, past_key_values=None, use_cache=False):
+        if not use_cache:
+            return SimpleNamespace(logits=super().forward(input_ids))
+        state = past_key_values or self.begin()
+        state.read += self.wrong if past_key_values else 0
+        logits, state = self.step(input_ids, state)
+        return SimpleNamespace(logits=logits, past_key_values=state)
+
+
+def test_a_cache_is_found_where_the_model_has_one():
+    right, late = Cached(), Cached()
+    late.wrong = 1
+    said = probe(right, texts(), only=["call", "cache"])["cache"].said
+    assert "all at once: all the same" in said and "reorder=" in said
+    failure = probe(late, texts(), only=["call", "cache"])["cache"]
+    assert failure.where[0] == 1 and "logit 1 is the first that isn't" in failure.said
+
+
+def test_a_cache_may_be_handed_over_in_several_ways():
+    model = Small()
+    held = {}
+
+    def prefill(tokens):
+        logits, held["state"] = model.step(tokens, None)
+        return logits
+
+    def one_at_a_time(tokens, state=None):
+        if tokens.shape[1] > 1:
+            raise ValueError("one at a time")
+        return model.step(tokens, state)
+
+    for told in (
+        {
+            "step": lambda tokens: model.step(tokens, held["state"])[0],
+            "prefill": prefill,
+        },
+        {"prefill": lambda x: model.step(x, None)[1], "step": model.step},
+        {
+            "step": lambda x, state: (model.step(x, state)[0][:, -1], state)[0],
+            **{"prefill": lambda x: model.step(x, None)},
+        },
+        {"step": lambda x, state, read: model.step(x, state)},
+        {"step": one_at_a_time},
+    ):
+        report = probe(model, texts(2, 20), only=["call", "cache"], **told)
+        assert report["cache"].state == "passed", report
 
 
 # ---- bad input -----------------------------------------------------------------------

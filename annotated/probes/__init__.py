@@ -151,6 +151,7 @@ def probe(
         end: the id that ends them; the loss must ask for it.
         mask: how ``f`` is told of padding, if not by ids: the name of its argument, or
             ``mask(tokens)`` that makes it (a tensor, or a dictionary of arguments).
+            A tensor (b, t), True = real, tells which id is padding.
             ``attention_mask`` (b, t), 1 = real, ``key_padding_mask`` (b, t), True =
             padding, and the book's ``mask`` (b, 1, 1, t), True = may attend, are found
             by themselves. An integer is the id of [MASK].
@@ -163,7 +164,8 @@ def probe(
             take a third argument, the number of tokens that were read, or the tokens
             alone. A model with ``past_key_values`` needs none.
         prefill: ``prefill(tokens) -> (logits, state)`` reads the beginning; of a
-            translation ``prefill(source, target)``. If not given, ``step`` does.
+            translation ``prefill(source, target)``, or ``prefill(source) -> state``.
+            It may return the state alone. If not given, ``step`` does.
         reorder: ``reorder(state, rows) -> state`` takes rows of a state, as a beam
             search does. States that are tensors (b, …), or have ``keep(rows)`` or
             ``reorder_cache(rows)``, need none.
@@ -208,6 +210,10 @@ def probe(
             raise TypeError(f"tokens must be a tensor of integers, got {words(text)}")
         fits = text.dim() == 2 and text.numel()
         require.that(fits, f"tokens must be (b, t), not empty, got {tuple(text.shape)}")
+    if isinstance(mask, Tensor):  # True = real: it tells the id of padding
+        pads = texts[0][~mask.bool()].unique() if mask.shape == texts[0].shape else ()
+        pad, mask = int(pads[0]) if pad is None and len(pads) == 1 else pad, None
+    positions = True if isinstance(positions, Tensor) else positions
     given = locals()
     names = "pad start end mask positions step prefill reorder segments loss train make"
     more = "vocabulary learn strict"

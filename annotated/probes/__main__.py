@@ -9,6 +9,7 @@ status is 1 if a probe failed, and 2 if nothing could be asked.
 import argparse
 import importlib
 import inspect
+import json
 import pickle
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ def load(name: str) -> Any:
     for part in path.split("."):
         thing = getattr(thing, part)
     if not isinstance(thing, nn.Module):
-        bare = not inspect.signature(thing).parameters
+        every = inspect.signature(thing).parameters.values()
+        bare = all(p.default is not p.empty for p in every)
         thing = thing() if bare or isinstance(thing, type) else thing
     return thing
 
@@ -44,8 +46,13 @@ def read(path: str | None, kind: str, vocabulary: int) -> Tensor | tuple[Tensor,
     try:
         return torch.load(path, weights_only=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError):
-        lines = Path(path).read_text("utf-8").split("\n")
-    rows = [[int(n) for n in line.split()] for line in lines if line.strip()]
+        text = Path(path).read_text("utf-8").strip()
+    if text.startswith("["):
+        rows = json.loads(text)
+        rows = rows if isinstance(rows[0], list) else [rows]
+    else:
+        lines = filter(None, text.split("\n"))
+        rows = [[int(n) for n in line.replace(",", " ").split()] for line in lines]
     shortest = min(map(len, rows))
     return torch.tensor([row[:shortest] for row in rows])
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from annotated.probes._calls import (
     Broken,
@@ -22,7 +22,7 @@ class Reader:
 
     def __init__(self, s: Subject):
         self.s, self.step, self.prefill = s, s.o.step, s.o.prefill
-        self.state, self.length = None, 0
+        self.state, self.length, self.begun = None, 0, False
         if (
             self.step is None
             and "past_key_values" in s.taken
@@ -32,19 +32,10 @@ class Reader:
             self.step = lambda tokens, state: self._own(tokens, state)
         if self.step is None:
             raise NotAsked("is there a cache? step= (and prefill=) would read with it")
-        try:
-            wanted = [
-                p
-                for p in inspect.signature(self.step).parameters.values()
-                if p.default is p.empty and p.kind in (0, 1)
-            ]
-            self.takes = max(1, min(len(wanted), 3))
-            if not wanted or any(
-                p.kind == 2 for p in inspect.signature(self.step).parameters.values()
-            ):
-                self.takes = 2
-        except (TypeError, ValueError):
-            self.takes = 2
+        self.takes = _places(self.step)
+        self.begins = 2
+        if self.prefill is not None and s.kind == "translation":
+            self.begins = min(2, _places(self.prefill))
 
     def _own(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         more = {} if state is None else {"past_key_values": state}
@@ -52,24 +43,30 @@ class Reader:
         return out.logits, out.past_key_values
 
     def begin(self) -> None:
-        self.state, self.length = None, 0
+        self.state, self.length, self.begun = None, 0, False
 
     def read(self, tokens: Tensor, inputs: tuple[Tensor, ...] | None = None) -> Tensor:
         """Return logits of new tokens, (b, n, v)."""
-        first = self.length == 0 and self.prefill is not None
+        first = not self.begun and self.prefill is not None
+        self.begun = True
         call: Callable = self.prefill if first else self.step
         given = (tokens, self.state, self.length)[: self.takes]
         name = "prefill" if first else "step"
         texts = tuple(inputs or (tokens,)) if first else (tokens,)
+        if first:
+            texts = texts[: self.begins]
         rest = () if first else given[1:]
         out = self.s.call(texts, f=lambda *x: call(*x, *rest), plain=name)
         logits = tensor_of(out)
-        if isinstance(out, (tuple, list)) and len(out) > 1:
-            logits, self.state = tensor_of(out[0]), out[1]
+        both = isinstance(out, (tuple, list)) and len(out) > 1
+        head = tensor_of(out[0]) if both else None
+        if isinstance(head, Tensor) and head.dim() < 4:
+            logits, self.state = head, out[1]
         elif hasattr(out, "past_key_values"):
             self.state = out.past_key_values
         elif first and not isinstance(out, Tensor) and not hasattr(out, "logits"):
-            self.state = out  # a cache that is made, and has read nothing
+            self.state = out  # the state alone
+            self.length += tokens.shape[1] * (len(texts) == len(inputs or (tokens,)))
             return None
         self.length += tokens.shape[1]
         if not isinstance(logits, Tensor):
@@ -94,6 +91,23 @@ class Reader:
         except TypeError:  # it isn't known which axis holds the rows
             return False
         return self.takes > 1
+
+
+def _places(f: Callable) -> int:
+    """Return how many arguments a function is given: tokens, state, number read."""
+    try:
+        call = f.forward if isinstance(f, nn.Module) else f
+        every = list(inspect.signature(call).parameters.values())
+    except (TypeError, ValueError):
+        return 2
+    if any(p.kind == p.VAR_POSITIONAL for p in every):
+        return 2
+    every = [p for p in every if p.kind in (0, 1)]
+    third = every[2:3]
+    if third and third[0].default is not inspect.Parameter.empty:
+        known = ("start", "offset", "position", "pos", "length", "read")
+        return 3 if third[0].name in known else 2
+    return min(3, len(every))
 
 
 def _take(state: Any, rows: Tensor) -> Any:
@@ -124,13 +138,16 @@ def pieces(s: Subject, reader: Reader, inputs: tuple, sizes: list[int]):
         if not tokens.shape[1]:
             break
         logits = reader.read(tokens, (*inputs[:-1], tokens))
-        if logits is None:
+        if logits is None and not reader.length:  # it has seen the source alone
             logits = reader.read(tokens)
+        if logits is None:
+            n += tokens.shape[1]
+            continue
         given = min(logits.shape[1], tokens.shape[1])
         at += range(n + tokens.shape[1] - given, n + tokens.shape[1])
         out.append(logits[:, -given:])
         n += tokens.shape[1]
-    return at, torch.cat(out, 1)
+    return at, torch.cat(out, 1) if out else None
 
 
 def cache(s: Subject) -> str:
@@ -164,8 +181,9 @@ def cache(s: Subject) -> str:
                 raise
             refused.append(f"{name} refused ({error})")
             continue
-        _same(s, name, logits, whole[:, at], at, text)
-        said.append(name)
+        if logits is not None:  # a prefill may give none
+            _same(s, name, logits, whole[:, at], at, text)
+            said.append(name)
     _again(s, reader, inputs, ones, whole)
     said.append(_beams(s, reader))
     short = tuple(x[:1] for x in inputs)
@@ -214,7 +232,7 @@ def _beams(s: Subject, reader: Reader) -> str:
     half, inputs = text.shape[1] // 2, s.around(text, s.sources(n))
     rows = torch.arange(n, device=text.device).roll(1)
     rows[-1] = rows[0]  # one beam goes on twice, another ends
-    pieces(s, reader, inputs, [half // 2] + [1] * (half - half // 2))
+    pieces(s, reader, inputs, [1] * half)
     if not reader.keep(rows):
         return "beams not asked: reorder= would say how rows of the state are taken"
     mixed = torch.cat([text[rows, :half], text[:, half:]], 1)

@@ -63,6 +63,7 @@ def future(s: Subject) -> str:
     leak = s.exact(
         ahead(at, moved),
         lambda: ahead(at, s.pairs(text.expand(len(at), -1), change_one(s, text, at))),
+        lambda: _slopes(s, text.expand(len(at), -1), at),
     )
     if leak.any():
         _leaks(s, at, leak)
@@ -110,7 +111,11 @@ def _suffixes(s: Subject, length: int) -> None:
     for filling in fillings:
         changed = torch.where(after, filling, text)
         leak = s.pairs(text, changed) * ~after
-        leak = s.exact(leak, lambda new=changed: s.pairs(text, new) * ~after)
+        leak = s.exact(
+            leak,
+            lambda new=changed: s.pairs(text, new) * ~after,
+            lambda: _slopes(s, text, cuts),
+        )
         if leak.any():
             row = int(leak.amax(1).nonzero()[0])
             i = int(leak[row].argmax())
@@ -174,7 +179,7 @@ def experts_hint(s: Subject) -> str:
     return f"; the model holds {experts[0]}: a capacity of experts?" if experts else ""
 
 
-def _embedded(s: Subject, text: Tensor, f=None, grad: bool = True):
+def embedded(s: Subject, text: Tensor, f=None, grad: bool = True):
     """Return logits and the embeddings that they come from, (b, t, d), or None."""
     seen = []
 
@@ -203,7 +208,7 @@ def _embedded(s: Subject, text: Tensor, f=None, grad: bool = True):
 
 def _gradients(s: Subject, text: Tensor, cuts: list[int]) -> Tensor | None:
     """Return the gradient of each row's first logits by each token, (rows, t)."""
-    logits, leaf = _embedded(s, text)
+    logits, leaf = embedded(s, text)
     if leaf is None or not logits.requires_grad:
         return None
     noise = torch.Generator().manual_seed(3)
@@ -220,13 +225,27 @@ def _gradients(s: Subject, text: Tensor, cuts: list[int]) -> Tensor | None:
     return gradient.abs().nan_to_num(0.0).sum(-1) * ~before
 
 
+def _slopes(s: Subject, text: Tensor, cuts: list[int]) -> Tensor | None:
+    """Return what :func:`_gradients` does of many rows, (n, t)."""
+    found = []
+    for n in range(0, len(cuts), s.rows):
+        found.append(_gradients(s, text[n : n + s.rows], cuts[n : n + s.rows]))
+    return None if any(one is None for one in found) else torch.cat(found)
+
+
+def _unlike_source(s: Subject) -> Tensor:
+    """Return a text, (1, t), whose embeddings can't be taken for the source's."""
+    text = s.real(rows=1)
+    return s.other(text) if s.kind == "translation" else text
+
+
 def _by_gradient(s: Subject) -> list[str]:
     if s.scorer:
         return []
     t = s.text.shape[1]
     cuts = [p for p in places(t) if p] or [1]
     s.afford(4 * len(cuts) / s.rows)
-    text = s.real(rows=1).expand(len(cuts), -1)
+    text = _unlike_source(s).expand(len(cuts), -1)
     largest = 0.0
     for n in range(0, len(cuts), s.rows):
         rows, some = text[n : n + s.rows], cuts[n : n + s.rows]
@@ -262,7 +281,7 @@ def _by_gradient(s: Subject) -> list[str]:
 
 def _one_pair(s: Subject, text: Tensor, cut: int, j: int) -> tuple[int, int]:
     """Return a logit before ``cut`` that has a gradient by token ``j``."""
-    logits, leaf = _embedded(s, text)
+    logits, leaf = embedded(s, text)
     for i in reversed(range(cut)):
         one = logits[0, i].square().sum() + logits[0, i].sum()
         (gradient,) = torch.autograd.grad(one, leaf, retain_graph=True)
@@ -276,7 +295,7 @@ def _selects(s: Subject) -> str:
     t = s.text.shape[1]
     cuts = [p for p in PREFIXES if p < t][: s.rows] or [1]
     try:
-        text = s.real(rows=1).expand(len(cuts), -1)
+        text = _unlike_source(s).expand(len(cuts), -1)
         leak = _gradients(s, text, cuts)
     except (RuntimeError, Failed):
         return ""

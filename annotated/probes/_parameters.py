@@ -27,6 +27,8 @@ def parameters(s: Subject) -> str:
         raise NotAsked(
             "no module with parameters was found in f; pass the module itself"
         )
+    if min(x.shape[1] for x in s.inputs) < 4:
+        raise NotAsked("in texts of fewer than 4 tokens not every weight has a say")
     _registered(tops)
     said = [_gradients_reach(s, tops, whole), _ties(tops)]
     for top in tops:
@@ -39,7 +41,7 @@ def parameters(s: Subject) -> str:
 
 
 def _gradients_reach(s: Subject, tops: list[nn.Module], whole: bool) -> str:
-    inputs, called = s.around(s.real()), set()
+    inputs, called = s.around(s.real(rows=min(2, s.rows))), set()
     named = {}
     for top in tops:
         for name, p in top.named_parameters():
@@ -50,7 +52,9 @@ def _gradients_reach(s: Subject, tops: list[nn.Module], whole: bool) -> str:
         for m in top.modules()
     ]
     try:
-        output = s.call(inputs, grad=True, whole=True)
+        more = {"token_type_ids": torch.zeros_like(inputs[0])}  # without, some rest
+        more = more if "token_type_ids" in s.taken else {}
+        output = s.call(inputs, grad=True, whole=True, **more)
     finally:
         for hook in hooks:
             hook.remove()

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from annotated.probes._calls import (
     TOLERANCE,
@@ -209,7 +209,7 @@ def _swaps(s: Subject, a_set: bool) -> str:
     t, text = s.text.shape[1], s.real()
     mixed = s.draw(*text.shape, number=5)
     text = torch.where(text == text.roll(1, 1), mixed, text)  # swaps need two tokens
-    pairs = sorted({0, 1, t // 4, t // 2, 3 * t // 4, t - 3})
+    pairs = sorted({min(k, t - 3) for k in (0, 1, t // 4, t // 2, 3 * t // 4, t)})
     s.afford(4 * len(pairs))
     base = s.run(text)
     whole = base.dim() < 3 and not (s.scorer and base.dim() == 2)
@@ -296,11 +296,14 @@ def _source_swaps(s: Subject, a_set: bool) -> str:
 
 def _idle_table(s: Subject) -> list[str]:
     """Raise if the model holds a table of positions, and equal tokens look alike."""
+    tables = (m for top in s.modules for m in top.modules())
+    width = next((m.embedding_dim for m in tables if isinstance(m, nn.Embedding)), 0)
     held = [
         name
         for top in s.modules
         for name, x in (*top.named_parameters(), *top.named_buffers())
         if x.dim() >= 2
+        and x.shape[-1] == width
         and x.shape[-2] >= s.text.shape[1]
         and x.is_floating_point()
         and any(

@@ -4,12 +4,13 @@ import torch
 from torch import Tensor
 
 from annotated.probes._calls import (
+    TOLERANCE,
     Broken,
     Failed,
     NotAsked,
     Subject,
 )
-from annotated.probes._future import experts_hint
+from annotated.probes._future import embedded, experts_hint
 
 # ---- batch ---------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ def _others(s: Subject) -> None:
         def gaps(new=others, said=said) -> Tensor:
             return s.moved(s.run(text, sources), s.run(new, said))[:1]
 
-        gap = s.exact(gaps(), gaps)
+        gap = s.exact(gaps(), gaps, lambda: _slopes_of_others(s, text))
         if gap.any():
             raise Failed(
                 f"{what} move row 0 by {gap.max():.2g}{_some_move(s, gap[0])}",
@@ -78,6 +79,17 @@ def _permuted(s: Subject) -> str:
     if s.o.pad is not None:
         _ragged(s)
     return f"{n} rows, in any order and alone: no row moves another"
+
+
+def _slopes_of_others(s: Subject, text: Tensor) -> Tensor | None:
+    """Return gradients of the logits of row 0 by tokens of other rows, (b − 1, t)."""
+    if s.kind == "translation":
+        return None
+    logits, leaf = embedded(s, text)
+    if leaf is None or not logits.requires_grad:
+        return None
+    (gradient,) = torch.autograd.grad(logits[0].square().sum() + logits[0].sum(), leaf)
+    return gradient[1:].abs().sum(-1)
 
 
 def _some_move(s: Subject, moved: Tensor) -> str:
@@ -124,7 +136,8 @@ def _padding(s: Subject) -> str:
             "in front not asked: positions= would say that they count from the "
             "first real token"
         )
-    said.append(_empty_row(s, text, sources))
+    if s.tolerance == TOLERANCE:  # in double precision, masks of float32 overflow
+        said.append(_empty_row(s, text, sources))
     return "; ".join(filter(None, said))
 
 

@@ -91,8 +91,6 @@ def bands(record: dict[str, Any]) -> None:
     assert len(every) >= 80 and sum(every) >= 0.95 * len(every)
     assert all(sum(family) >= 0.9 * len(family) for family in hits.values())
     assert len(record["sound"]) >= 30
-    alarms = {row["name"] for row in record["sound"] if row["said"]}
-    # called without segments, two of its parameters have no say: that is true
-    assert alarms == {"XLNet"}
+    assert not any(row["said"] for row in record["sound"])
     assert max(row["seconds"] for row in record["sound"]) < 10
     assert record["memory"]["probes"] < 3 * record["memory"]["forward"]

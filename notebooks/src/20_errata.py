@@ -434,8 +434,7 @@ corpus_drawings.corpus_picture(corpus)
 say(corpus_drawings.corpus_words(corpus))
 
 # %% [markdown]
-# The alarm is true: two parameters of XLNet serve segments, and have no say in a call without any. And
-# here is what the probes said of the twelve patients, whose diagnosis they weren't told:
+# And here is what the probes said of the twelve patients, whose diagnosis they weren't told:
 
 # %% Table: what each probe said of each patient tags=["hide-input"]
 clinic_drawings.probes_table(clinic)

@@ -638,19 +638,10 @@ class HeadsOfOthers(Small):
         return x.permute(1, 0, 2, 3).reshape(b, t, h * k)
 
 
-@batch("the mask of row 0 is used for all rows", pad=0)
+@batch("the mask of row 0 is used for all rows", pad=0, kind="encoder")
 class MaskOfRowZero(SmallEncoder):
     def visible(self, x, documents=None):
         return super().visible(x)[:1]
-
-
-FAULTS["MaskOfRowZero"] = Fault(
-    "MaskOfRowZero",
-    "batch",
-    "the mask of row 0 is used for all rows",
-    "",
-    lambda: (MaskOfRowZero(), texts(), {"pad": 0, "kind": "encoder"}),
-)
 
 
 @batch("an expert takes 24 tokens of the whole batch and drops the rest")

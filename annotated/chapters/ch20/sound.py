@@ -64,6 +64,18 @@ def gpt(attention: Callable | None = None, cache: bool = True, **options: Any) -
     return model, texts(), told
 
 
+def scores() -> Case:
+    """Return what scores each token but the first by a GPT of four ids."""
+    torch.manual_seed(0)
+    model = GPT(GPTConfig(4, 16, 2, 2, 32, max_len=16))
+
+    def f(tokens: Tensor) -> Tensor:
+        logs = model(tokens).log_softmax(-1)[:, :-1]
+        return logs.gather(-1, tokens[:, 1:, None])[..., 0]
+
+    return f, texts(2, 8) % 4, {"vocabulary": 4}
+
+
 def packed() -> Case:
     model, tokens, _ = gpt()
 
@@ -256,6 +268,7 @@ def ours() -> dict[str, Callable[[], Case]]:
         "GPT, sliding window": partial(gpt, window),
         "GPT, QK-norm": partial(gpt, normed),
         "GPT, packed documents": packed,
+        "scores of tokens": scores,
         "sparse, local": partial(sparse, local_pattern(9)),
         "sparse, dilated": partial(sparse, dilated_pattern(5, 3)),
         "sparse, strided": partial(sparse, *strided_patterns(8)),
