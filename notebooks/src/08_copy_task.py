@@ -190,10 +190,10 @@ print(
 # aren't all equal, and confident random guesses cost something. As a rough guide, with
 # logits of variance $\sigma^2$ the loss starts at <!-- printed: 3.40 -->
 #
-# $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4,$$
+# $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4:$$
 #
-# since for normally distributed $x$ of variance $\sigma^2$ the mean of $e^x$ is
-# $e^{\sigma^2/2}$. So a variance of 1 or 2 is nothing to worry about. A start at ten times ln v is a
+# the right logit is 0 on average, and for normally distributed $x$ the mean of $e^x$ is
+# $e^{\sigma^2/2}$. Other seeds start a little lower, 3.08 at the lowest of four. So a variance of 1 or 2 is nothing to worry about. A start at ten times ln v is a
 # bug, and you know it before the first step: four layers without norms begin beyond that, with every
 # seed tried.
 #
@@ -603,7 +603,8 @@ for step in (0, 30, 60, 250):
 #
 # The loss starts to fall first: at step 30, in the first stage of 8.4 (*which letters*), no
 # head looks at the staircase yet. Then the heads turn, and the rest of the fall, *which order*,
-# comes with them. At the end most of the weight lies on the staircase.
+# comes with them. At the end most of the weight lies on the staircase. It needn't be all: a
+# symbol comes out right once its position has the largest share.
 #
 # </details>
 #
@@ -723,7 +724,7 @@ print(f"measured: {copies[0]} of 1000 exact, the twin {copies[1]}")
 # layers does:** the residual connections, the norms, the feed-forward networks, four heads
 # instead of one, the positions, the causal mask?
 
-# %% Figure: what each part is worth tags=["hide-input", "remove-stdout"]
+# %% Table: what each part is worth tags=["hide-input", "remove-stdout"]
 deep = recorded("copy_deep")["rows"]
 ch08.parts_worth([*parts["rows"], *deep])
 
@@ -819,6 +820,7 @@ print(
 # | low loss in training, higher on new examples | overfitting | the loss on held-out examples; more data, dropout |
 # | low loss, little copied | labels that aren't shifted, or a decoder that sees the future | source test; if the answers stay, leak test |
 # | correct letters, wrong order | no positions | reorder the source: does the answer change? |
+# | the answer depends on the batch that a text stands in | padding is attended to, or its mask inverted | append padding: nothing may change ([chapter 4](04_masks.ipynb)) |
 # | only some requests fail | a start symbol or a length that never occurred in training | test exactly what it was trained on |
 #
 # - And Monday's translator? Low loss, nonsense: if held-out sentences have that low loss, too,

@@ -496,6 +496,9 @@ models["Transformer-XL"], _ = train_on_segments("Transformer-XL", seed=0)
 bits_xl = bits_by_segment_position(models["Transformer-XL"])
 print(f"all positions {bits_xl.mean():.2f}, the first {bits_xl[0]:.2f} bits")
 
+# %% Figure: bits by position, forgetting and remembering tags=["hide-input", "remove-stdout"]
+ch12.cold_start(runs)
+
 # %% Measured: what a border costs, with memory and without tags=["hide-input", "proof"]
 from annotated.page.notebook import expect
 

@@ -473,9 +473,9 @@ ch14.layer_table(records)
 # That gives **a rule**. A state has $t \cdot d$ numbers, a layer about $12\,d^2$ weights. These
 # numbers are equal at $t = 12\,d$ positions per step, all texts of the batch together; here 3,072.
 #
-# | positions per step | what to do | memory | time here |
+# | positions per step | what to do | memory | time here, 2,048 positions |
 # |---|---|---|---|
-# | everything fits | **store** | | |
+# | everything fits | **store** | each layer's inside | – |
 # | up to $12\,d$ | **checkpoint** | as little as reversing | 27 % more |
 # | more than $12\,d$, many layers | **reverse** | with 16 layers and 8192 characters, 19 % less than with checkpoints | 35 % more |
 #

@@ -331,8 +331,8 @@ def attention_explorer(
         [Slider("step", "training steps", steps, steps[-1])],
         label="Cross-attention while the copy task is learned",
         checks=[state(step) for step in steps],
-        question="Go back to step 0. Which comes first: does the loss fall, or do the "
-        "heads find the staircase?",
+        question="Go back to step 0. When does the loss pass *no order*, and "
+        "what do the heads do by then?",
         caption="A row for each symbol written; ✗: a wrong one. Framed: the position "
         "of the symbol to be written; beside each head, its share of weight there.",
     )
@@ -432,27 +432,16 @@ PARTS = {
 
 
 def parts_worth(rows: Rows) -> Html:
-    """Plot the exact copies of recorded models without a part, at two depths."""
-    table, said = copies_of(rows, "name", "layers"), []
-    figure, ax = plt.subplots(figsize=(8.6, 4.2))
-    for layers, shift, style in ((1, -0.18, "o"), (4, 0.18, "s")):
-        for i, (name, text) in enumerate(PARTS.items()):
-            copies, color = table[name, layers], OTHER if layers > 1 else THIS
-            ax.plot(copies, [i + shift] * len(copies), style, color=color, ms=7)
-            said.append(f"{text}, layers {layers}: {dots(copies)}")
-    ax.text(960, 0.82, "one layer", ha="right", va="center", color=THIS)
-    ax.text(40, 1.18, "four layers", va="center", color=OTHER)
-    ax.set(xlabel="exact copies of 1000", xlim=(-20, 1020), xticks=(0, 500, 1000))
-    ax.set_yticks(range(len(PARTS)), [*PARTS.values()])
-    ax.set_ylim(len(PARTS) - 0.4, -0.6)
-    ax.grid(axis="y", visible=False)
-    ax.grid(axis="x")
-    return show(
-        figure,
-        title="With four layers, residuals and norms are needed; with one, hardly",
-        alt=f"Exact copies of 1000, a mark for each of three seeds. {'; '.join(said)}.",
-        caption="A mark for each of three recorded seeds. Four layers train with "
-        "smaller batches and more steps.",
+    """Show the exact copies of recorded models without a part, at two depths."""
+    copies = copies_of(rows, "name", "layers")
+    return show_table(
+        ("", "one layer", "four layers"),
+        [
+            (text, *(dots(copies[name, layers]) for layers in (1, 4)))
+            for name, text in PARTS.items()
+        ],
+        caption="Exact copies of 1000, three recorded seeds each. Four layers train "
+        "with smaller batches and more steps.",
     )
 
 

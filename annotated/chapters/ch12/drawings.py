@@ -17,9 +17,9 @@ from annotated.chapters.ch12.segments import library_ids, slow_attention
 from annotated.data.text import CHARACTERS, Characters
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Slider, Text, explorer, static
-from annotated.page.notebook import check_close, check_same, show_table
+from annotated.page.notebook import check_close, check_same, show, show_table
 from annotated.page.pictures import Matrix, chain
-from annotated.page.plots import visible
+from annotated.page.plots import OTHER, plot_lines, visible
 from annotated.positions import sinusoidal_encoding
 from annotated.segments import SegmentLoss, segments
 from annotated.training import fit
@@ -43,6 +43,25 @@ def by_position(runs: Runs, kind: str, steps: int = 600) -> Any:
     """Return bits by position, (seeds, 32), of a recorded kind of model."""
     chosen = (run for run in runs if (run["kind"], run["steps"]) == (kind, steps))
     return numpy.array([run["bits by position"] for run in chosen])
+
+
+def cold_start(runs: Runs) -> Html:
+    """Plot bits by position of two recorded models, the mean of their seeds."""
+    ax = plot_lines(
+        {
+            name: dict(enumerate(by_position(runs, kind).mean(0), 1))
+            for name, kind in (("forgets", "vanilla"), ("remembers", "Transformer-XL"))
+        },
+        colors={"forgets": OTHER},
+        xlabel="position in the segment",
+        ylabel="bits per character",
+    )
+    ax.set(ylim=(0, None), xticks=(1, 8, 16, 24, 32))
+    return show(
+        ax.figure,
+        title="The cost of starting cold",
+        caption="Held-out modules, after 600 steps; means of three recorded seeds.",
+    )
 
 
 def results_table(runs: Runs) -> Html:

@@ -107,7 +107,7 @@ def few_keys(carried: numpy.ndarray) -> Html:
     ax.set(xticks=BY_TWO, xticklabels=BY_TWO, **SHARES | {"xlim": (1, 64)})
     return show(
         figure,
-        title="A few keys carry nine tenths of the weight",
+        title="How much the heaviest keys carry",
         caption="The last query of 1024 held-out windows. Lines: means of four heads "
         "and three seeds; bands: their range.",
     )
@@ -471,7 +471,11 @@ def found_figure(missed: Mapping[str, Tensor]) -> Html:
     lines["heaviest, unsorted"] = missed["unsorted"].mean().expand(5)
     ax = plot_lines(
         {name: dict(zip(ROUNDS, line, strict=True)) for name, line in lines.items()},
-        colors={"heaviest, unsorted": OTHER},
+        colors={
+            "share of the weight": COLOURS["value"],
+            "the 8 heaviest": COLOURS["key"],
+            "heaviest, unsorted": OTHER,
+        },
         ylabel="share found",
         **BY_ROUNDS,
     )
@@ -479,7 +483,7 @@ def found_figure(missed: Mapping[str, Tensor]) -> Html:
     ax.text(4.15, 0.06, "as many scores as\nexact causal attention", color=OTHER)
     return show(
         ax.figure,
-        title="Four rounds nearly always find the heaviest key",
+        title="What the rounds find",
         caption="Means of three seeds, causal, queries from position 64 on; 128 scores "
         "per query and round. Unsorted: what a window in random order holds by chance.",
     )
