@@ -167,8 +167,6 @@ print(letters(generate(untrained, watched.to(device), most=9)))
 #
 # ## 8.3 Two checks that take seconds
 #
-# Before you spend a weekend, spend ten seconds.
-#
 # **What is the loss at the start?** A model that knows nothing should give each of the
 # eleven symbols the same probability. Its loss would be $\ln 11 = 2.40$. (Once it has
 # learned that padding never comes, guessing costs $\ln 10 = 2.30$.)
@@ -732,8 +730,7 @@ ch08.parts_worth([*parts["rows"], *deep])
 # - **Without positions it copies nothing.** The encoder sees a bag of letters, without their order.
 #   **Without a causal mask** it copies next to nothing, as in 8.4.
 # - **No residual connections.** One layer still copies nearly everything; four layers, at
-#   this rate and in this many steps, copy nothing. (Four layers also train in smaller batches,
-#   for more steps, so depth isn't the only difference.)
+#   this rate and in this many steps, copy nothing.
 # - **No norms.** One layer copes without them. With four, at this learning rate, the
 #   gradient overflows with every seed.
 # - **No feed-forward networks: hardly anything is lost.** Copying moves symbols and never
@@ -800,8 +797,7 @@ print(
 # <details><summary>Does greedy decoding find the most likely sequence?</summary>
 #
 # Not always. It takes the most likely *next* symbol each time, and a likely first
-# symbol may have only unlikely continuations. Here it makes no difference, since the correct
-# symbol has nearly all the probability.
+# symbol may have only unlikely continuations.
 #
 # </details>
 #
@@ -824,8 +820,7 @@ print(
 # | only some requests fail | a start symbol or a length that never occurred in training | test exactly what it was trained on |
 #
 # - And Monday's translator? Low loss, nonsense: if held-out sentences have that low loss, too,
-#   the seventh row. Swap the source: if its answers hardly change, the leak test tells mask from
-#   labels. If they do change, the last row is next.
+#   the seventh row.
 # - Measure what a model generates, by whole sequences.
 # - What a part is worth depends on the task, the depth and the rate. Copying needs
 #   positions, and a causal mask wherever the decoder has self-attention; our deep stack

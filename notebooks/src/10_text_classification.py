@@ -537,8 +537,8 @@ say(ch10.borrowed_said(films, borrowed))
 say(ch10.cost_said(films, borrowed))
 
 # %% [markdown]
-# With a library, fine-tuning takes three lines. (`name` is the checkpoint's, `tokenizer` its tokenizer, `messages` are tokenised texts, each with its
-# `labels`, zeros and ones as floats. The library pools by the first token.)
+# With a library, fine-tuning takes three lines. (`messages` are tokenised texts, each with its `labels`, zeros and ones as floats.
+# The library pools by the first token.)
 #
 # ```python
 # from transformers import AutoModelForSequenceClassification, Trainer
@@ -568,7 +568,7 @@ say(ch10.disguise_said(functions, recorded("deeper")))
 # So, when is a Transformer worth it?
 #
 # - **You can borrow one**, and the texts are in a language it has read: begin there. Frozen, it needs few labels and little time.
-# - **You start from nothing**: count. Counting was ahead, or level, on films and on functions as they're written. In any case count first: it tells you what the expensive model has to beat.
+# - **You start from nothing**: count. In any case count first: it tells you what the expensive model has to beat.
 # - **The answer stands between the words**: on the verdicts only the encoder with positions could find it. But four thousand functions in disguise taught
 #   ours little: ahead for two of the three labels that need a comparison, behind for the third.
 # - **You have no labels at all**: describe them to a large language model and ask (*zero-shot*). You still need a few hundred sorted by hand to know how often it's right.
