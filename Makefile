@@ -62,6 +62,19 @@ book: executed ## build the book: notebooks, their outputs, the HTML; warnings a
 	@$(PY) -m tools.findings
 	@echo "The book: _build/html/index.html (open that file, or run: make serve)"
 
+.PHONY: pdf
+pdf: book ## every page as a PDF and the whole book, in _build/pdf: make pdf NAME=04 for one
+	@$(PY) -m tools.pdf $(NAME)
+
+ARCHIVE := annotated-transformers
+
+.PHONY: archive
+archive: book ## the site, which opens from a disk, and the notebooks: two files in _build
+	@rm -f _build/$(ARCHIVE)-*.zip
+	@cd _build/html && $(abspath $(PY)) -m zipfile -c ../$(ARCHIVE)-html.zip .
+	@$(PY) -m zipfile -c _build/$(ARCHIVE)-notebooks.zip notebooks/*.ipynb notebooks/exercises
+	@ls -lh _build/$(ARCHIVE)-*.zip
+
 # A hedge: Jupyter Book 1 stays with Sphinx 7. The newer packages come first on the path.
 SPHINX9 := .sphinx9
 

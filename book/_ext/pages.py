@@ -129,6 +129,17 @@ def link_problems(site: Path, pages: list[str]) -> list[tuple[str, str]]:
     return found
 
 
+RELEASED = (
+    ("the-annotated-transformers.pdf", "book .pdf", "The whole book, to print", "book"),
+    (
+        "annotated-transformers-html.zip",
+        "book .zip",
+        "The site, to open from a disk",
+        "file-zipper",
+    ),
+)
+
+
 def take_address(app, config) -> None:
     """All that needs the site's address has it from ``html_baseurl``."""
     config.ogp_site_url = config.html_baseurl
@@ -262,6 +273,24 @@ def lead_on(app, pagename, templatename, context, doctree) -> None:
         )
 
 
+def offer_files(app, pagename, templatename, context, doctree) -> None:
+    """The download menu has what a release has: the book to print and to unpack."""
+    released = f"{app.config.html_theme_options['repository_url']}/releases/latest"
+    for menu in context.get("header_buttons", []):
+        if menu.get("label") == "download-buttons":
+            menu["buttons"] += [
+                {
+                    "type": "link",
+                    "url": f"{released}/download/{name}",
+                    "text": text,
+                    "tooltip": tooltip,
+                    "icon": f"fas fa-{icon}",
+                    "label": "released",
+                }
+                for name, text, tooltip, icon in RELEASED
+            ]
+
+
 def setup(app) -> dict:
     app.connect("config-inited", take_address, priority=100)
     app.connect("doctree-resolved", check_images)
@@ -269,6 +298,7 @@ def setup(app) -> dict:
     app.connect("html-page-context", repair_html)
     app.connect("html-page-context", lead_on)
     app.connect("html-page-context", cite)
+    app.connect("html-page-context", offer_files, priority=600)  # after the theme's
     # after Jupyter Book's own handlers, one of which writes index.html
     app.connect("build-finished", check_links, priority=900)
     app.connect("build-finished", list_pages)
