@@ -53,12 +53,23 @@ for name, one in {"yours": model, "a plain GPT": honest}.items():
 # luck. It must have read the answer somewhere.
 
 # %% Measured: a loss that is impossible, and one that isn't tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
 
 theirs, ours = ch20.held_out(honest), ch20.held_out(model)
-assert ours < 0.9 * ch20.chance(10) < 0.999 * ch20.chance(10) <= theirs
-assert theirs < 1.05 * ch20.chance(10)
-print(
-    f"measured: {theirs:.3f} and {ours:.3f}, where ln 10 is {ch20.chance(10):.3f}"
+expect(
+    "20-triumph",
+    "With the leak, the loss falls below nine tenths of ln 10.",
+    ours / ch20.chance(10),
+    below=0.9,
+    unlike=("a plain GPT", theirs / ch20.chance(10)),
+)
+expect(
+    "20-honest",
+    "A plain GPT stays at ln 10, within a twentieth.",
+    theirs / ch20.chance(10),
+    at_least=0.999,
+    below=1.05,
+    unlike=("with the leak", ours / ch20.chance(10)),
 )
 
 # %% [markdown]
@@ -234,13 +245,13 @@ print(report)
 # %% Figure: the report's own picture tags=["hide-input"]
 ch20.report_figure(report)
 
-# %% Proof: who sees whom, by ten lines and by the probes tags=["hide-input", "proof"]
+# %% Proof: who sees whose future, by ten lines and by the probes tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close
 
 check_close(
-    "who sees whom: our loop and the probes",
-    ch20.reach(model, tokens, 10).float(),
-    (report.reach > 0).float(),
+    "who sees whose future: our loop and the probes",
+    ch20.reach(model, tokens, 10).triu(1).float(),
+    (report.reach > 0).triu(1).float(),
     0,
 )
 
