@@ -67,6 +67,7 @@ def stamp(page: Page, book: PdfWriter, heads: list[str], first: int = 1) -> PdfW
     """Put heads and numbers on the pages of a book; return it."""
     for sheet, own in zip(book.pages, stamps(page, heads, first).pages, strict=True):
         sheet.merge_page(own)
+        sheet.compress_content_streams()
     return book
 
 
@@ -110,6 +111,7 @@ def print_pages(browser: Browser, chosen: list[str], whole: bool) -> list[str]:
         rows = [(name, number + ahead) for name, number in rows]
         stamp(page, book, heads, ahead + 1)
         book.merge(0, contents(page, config["title"], rows), "Contents")
+        book.compress_identical_objects()  # every page brought its fonts along
         book.write(OUT / "the-annotated-transformers.pdf")
     page.close()
     return cut
