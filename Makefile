@@ -158,6 +158,10 @@ test-site: book
 look: book ## every page at five widths, light and dark, touched: what is cut, too small, or moves
 	@$(PY) -m tests.site.look
 
+.PHONY: gpu
+gpu: ## ten minutes on a CUDA card, and again what is missing: book/results/gpu (NAME=... for some)
+	@$(if $(wildcard $(PY)),$(PY),$(PYTHON)) -m tools.gpu $(NAME)
+
 .PHONY: test-gpu
 test-gpu: $(INSTALLED) ## every notebook with its GPU configuration (says so without a GPU)
 	@if $(PY) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
