@@ -45,10 +45,11 @@ def bands(record: dict[str, Any]) -> None:
     assert having("step by step, with a cache", "differs") >= {"Hugo"}
     assert "Ines" in having("a row alone, and in a batch", "differs")
     assert having("gradients, part by part", "none: queries, keys") == {"Jun"}
+    best = "the best possible loss"
     # what a low loss hides, and what a long training doesn't cure
-    assert {"Bo", "Dana", "Fay"} <= having("the best possible loss", "below")
-    assert {"Ada", "Gita", "Hugo"} <= having("the best possible loss", "at")
-    assert told["Jun"]["the best possible loss"] == "above"
+    assert {"Bo", "Dana", "Fay"} <= having(best, "impossibly low")
+    assert {"Ada", "Gita", "Hugo"} <= having(best, "the best possible")
+    assert told["Jun"][best] == "above the best"
     assert told["Lea"]["the loss curve"] == "held-out is worse"
     ways = {name for p in patients for name in _way(record, p)}
     dear = {"an attention map", "another seed", "twice as many steps"}

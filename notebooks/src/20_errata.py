@@ -231,9 +231,6 @@ print(report)
 # [Page 20c](20c_your_model.ipynb) takes a model from a library, and makes a test of it in one line,
 # `probes.require_sound(model, tokens)`.
 
-# %% Figure: the report's own picture tags=["hide-input"]
-ch20.report_figure(report)
-
 # %% Proof: who sees whom, by ten lines and by the probes tags=["hide-input", "proof"]
 from annotated.page.notebook import check_close
 
@@ -391,7 +388,7 @@ told("mean-grows")
 # %% Table: all slips of the sources tags=["hide-input"]
 from annotated.chapters.ch20.drawings import slips_table
 
-ch20.boxed(slips_table(slip_record), "All slips of the sources")
+slips_table(slip_record)
 
 # %% [markdown]
 # [Page 20b](20b_in_use.ipynb) does the same with thirty faults in code that you may be using today.

@@ -19,6 +19,7 @@ from annotated import probes
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.gpt import GPT, GPTConfig
 from annotated.masks import causal_mask
+from annotated.transformer import FeedForward
 
 PAD, START, END, LETTERS, LONGEST = 0, 1, 2, 8, 14
 SYMBOLS = "·^.abcdefgh"
@@ -85,7 +86,8 @@ class SummaryAttention(MultiHeadAttention):
         super().__init__(d_model, heads)
         self.chunk, self.may_read = chunk, may_read or operator.lt
 
-    def forward(self, query, key=None, value=None, mask=None):
+    def with_means(self, query):
+        """Return all that is read, (b, t + n, d), and who may read it, (t, t + n)."""
         length = query.shape[1]
         own = torch.arange(length, device=query.device) // self.chunk  # (t,)
         chunks = own[-1] + 1
@@ -93,8 +95,14 @@ class SummaryAttention(MultiHeadAttention):
         means = members @ query / members.sum(dim=1, keepdim=True)  # (b, n, d)
         finished = self.may_read(torch.arange(chunks), own[:, None])  # (t, n)
         visible = torch.cat([causal_mask(length)[0, 0], finished], dim=1)
-        keys = torch.cat([query, means], dim=1)  # (b, t + n, d)
-        return super().forward(query, keys, keys, mask=visible[None, None])
+        return torch.cat([query, means], dim=1), visible[None, None]
+
+    def forward(self, query, key=None, value=None, mask=None):
+        keys, visible = self.with_means(query)
+        return super().forward(query, keys, keys, visible)
+
+    def weights(self, query, key=None, mask=None):
+        return super().weights(query, *self.with_means(query))
 
 
 class NormOver(nn.Module):
@@ -116,17 +124,6 @@ class DetachedAttention(MultiHeadAttention):
 
     def attend(self, q, k, v, mask=None):
         return super().attend(q.detach(), k.detach(), v, mask)
-
-
-class NoisyFeedForward(nn.Module):
-    """A feed-forward network with a dropout that isn't switched off."""
-
-    def __init__(self, inner: nn.Module):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(self.inner(x), 0.2)  # training=True is its default
 
 
 class MaskInTraining(MultiHeadAttention):
@@ -153,11 +150,11 @@ def with_norms_over(axis: int) -> GPT:
 
 
 def noisy() -> GPT:
+    """Return a GPT with a dropout that isn't switched off: training=True by default."""
     model = small()
-    for module in [*model.modules()]:
-        for name, child in [*module.named_children()]:
-            if type(child).__name__ == "FeedForward":
-                setattr(module, name, NoisyFeedForward(child))
+    for module in model.modules():
+        if isinstance(module, FeedForward):
+            module.register_forward_hook(lambda *given: F.dropout(given[-1], 0.2))
     return model
 
 
@@ -373,8 +370,15 @@ def asked_at(patient: Patient, tokens: Tensor) -> list[str]:
 
 
 @torch.no_grad()
-def reach(model: GPT, tokens: Tensor) -> list[list[int]]:
-    """Return which logits i move when letter j is another, for texts (b, t)."""
+def reach(model: Callable, tokens: Tensor, symbols: int, first: int = 0) -> Tensor:
+    """Return which logits i move when token j becomes another, (t, t), as booleans.
+
+    Args:
+        model: gives logits (b, t, v); random numbers are the same at every call.
+        tokens: ids, (b, t).
+        symbols: how many ids there are to change one to.
+        first: the smallest of them.
+    """
 
     def read(text: Tensor) -> Tensor:
         torch.manual_seed(0)
@@ -383,9 +387,9 @@ def reach(model: GPT, tokens: Tensor) -> list[list[int]]:
     before, columns = read(tokens), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
-        changed[:, j] = 3 + (tokens[:, j] - 2) % LETTERS
-        columns.append((read(changed) != before).any(dim=-1).any(dim=0).int())
-    return torch.stack(columns, dim=1).tolist()
+        changed[:, j] = first + (tokens[:, j] - first + 1) % symbols
+        columns.append((read(changed) != before).any(dim=-1).any(dim=0))
+    return torch.stack(columns, dim=1)
 
 
 def gradients(model: GPT, patient: Patient, tokens: Tensor) -> dict[str, float]:
@@ -446,7 +450,7 @@ def examine(patient: Patient) -> dict[str, Any]:
         "loss": loss_on(model, patient, held_out),
         "floor": floor(held_out),
         "twice": twice,
-        "reach": reach(model, longest),
+        "reach": reach(model, longest, LETTERS, 3).int().tolist(),
         "read": [SYMBOLS[i] for i in padded[0].tolist()],
         "asked": asked_at(patient, padded),
         "company": company,
@@ -468,8 +472,15 @@ def examine(patient: Patient) -> dict[str, Any]:
 def near(loss: float, best: float) -> str:
     """Return on which side of the ``best`` possible a ``loss`` lies; 3 % are near."""
     if abs(loss / best - 1) < 0.03:
-        return "at"
-    return "below" if loss < best else "above"
+        return "the best possible"
+    return "impossibly low" if loss < best else "above the best"
+
+
+def repeats(texts: list[str]) -> float:
+    """Return the share of letters that are the one three places back; 0 of none."""
+    words = [text.strip("^.·") for text in texts]
+    pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
+    return sum(pairs) / len(pairs) if pairs else 0.0
 
 
 def findings(p: Mapping[str, Any]) -> dict[str, str]:
@@ -493,9 +504,7 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
         wants = "the next, and padding"
     elif "." not in asked:
         wants = "the next, but no end"
-    words = [w.strip("^.·") for w in p["writes"]]
-    pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
-    rhythm = sum(pairs) / len(pairs) > 0.5 if pairs else False
+    rhythm = repeats(p["writes"]) > 0.5
     ends = all(w.endswith(".") for w in p["writes"])
     final = sum(p["curve"][-2:]) / 2
     dead = [kind for kind, norm in p["gradients"].items() if norm == 0]

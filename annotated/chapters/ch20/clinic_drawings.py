@@ -8,13 +8,15 @@ from markupsafe import Markup
 from annotated.chapters.ch20.clinic import (
     DIAGNOSES,
     EXAMINATIONS,
+    KEEP,
+    LETTERS,
     STEPS,
     findings,
+    repeats,
     shortest,
 )
 from annotated.page.frames import Choice, Html, explorer, static
 from annotated.page.notebook import show_table
-from annotated.probes import NAMES
 
 UNDECIDED = "not yet"
 DRAWN = """name complaint diagnosis curve loss floor twice reach read asked company
@@ -25,9 +27,9 @@ def sentences(p: Mapping[str, Any]) -> dict[str, str]:
     """Return what each examination of a patient's record says, in a sentence."""
     told = findings(p)
     sides = {
-        "below": "Nobody can honestly be that good.",
-        "at": "Nothing is missing.",
-        "above": "Something is missing.",
+        "impossibly low": "Nobody can honestly be that good.",
+        "the best possible": "Nothing is missing.",
+        "above the best": "Something is missing.",
     }
     sees = {
         "nothing later": "No logit moves when a later symbol is changed.",
@@ -40,9 +42,9 @@ def sentences(p: Mapping[str, Any]) -> dict[str, str]:
         "the same": "They are the same, up to rounding.",
     }
     gradients = told["gradients, part by part"]
-    rhythm, ends = told["what it writes"].split(", ")
-    repeats = "mostly repeats" if rhythm == "rhythm" else "rarely repeats"
-    stops = "Every text ends." if ends == "ends" else "Not every text ends."
+    ends = told["what it writes"].endswith("ends")
+    stops = "Every text ends." if ends else "Not every text ends."
+    summaries = " Σ: the summary of four." if len(p["map"][0]) > len(p["map"]) else ""
     first = p["curve"][0]
     return {
         "the best possible loss": f"Its loss is {p['loss']:.2f}. If you know the rule "
@@ -61,8 +63,9 @@ def sentences(p: Mapping[str, Any]) -> dict[str, str]:
         if gradients == "all"
         else f"Without a gradient: {gradients.removeprefix('none: ')}.",
         "an attention map": "The last layer, the mean of its heads. Down: a query; "
-        "across: the keys that it sees.",
-        "what it writes": f"A letter {repeats} the one three places back. {stops}",
+        f"across: the keys that it sees.{summaries}",
+        "what it writes": f"{repeats(p['writes']):.0%} of letters repeat the one three "
+        f"places back; of the language's, {KEEP + (1 - KEEP) / LETTERS:.0%}. {stops}",
         "step by step, with a cache": "Logits read one by one, and all at once: "
         + differ[told["step by step, with a cache"]],
         "one batch by heart": f"Eight texts, read 100 times: the loss is "
@@ -93,13 +96,14 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
     shown, checks, names = [], [], [*EXAMINATIONS]
     for i, p in enumerate(patients):
         told = findings(p)
-        one = {name: rounded(p[name]) for name in DRAWN}
+        way = shortest(patients, p["name"])
+        one = {name: rounded(p[name]) for name in DRAWN} | {"way": way}
         shown.append(one | {"findings": told, "says": sentences(p)})
-        asked, way = names[i % len(names)], shortest(patients, p["name"])
+        asked = names[i % len(names)]
         state = {"patient": p["name"], "examination": asked, "diagnosis": UNDECIDED}
         minutes = sum(EXAMINATIONS[name] for name in way)
         values = {"finding": told[asked], "cost": EXAMINATIONS[asked]}
-        checks.append((state, values | {"way": way, "minutes": minutes}))
+        checks.append((state, values | {"minutes": minutes}))
     return explorer(
         static("ch20/clinic.js"),
         {
@@ -122,33 +126,16 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
 
 
 def ways_table(record: Mapping[str, Any]) -> Html:
-    """Show, behind a click, each patient's diagnosis and the shortest way to it."""
+    """Show, behind a click, each diagnosis, the shortest way, and what probes say."""
     rows: list[Sequence[str]] = []
     for p in record["patients"]:
         way = shortest(record["patients"], p["name"])
         minutes = sum(EXAMINATIONS[name] for name in way)
+        failed = (name for name, state, _ in p["probes"] if state == "failed")
         rows.append((p["name"], p["diagnosis"], "; ".join(way), f"{minutes} min"))
-    table = show_table(("", "what it is", "the shortest way", "costs"), rows)
+        rows[-1] += (", ".join(failed) or "none",)
+    header = ("", "what it is", "the shortest way", "costs", "probes that fail")
     fold = (
         "<details><summary>All diagnoses, and the shortest ways</summary>{}</details>"
     )
-    return Html(Markup(fold).format(Markup(table.text)))
-
-
-MARKS = {"passed": "·", "failed": "✗", "not asked": "–"}
-SHORT = {"modes and numbers": "modes"}
-
-
-def probes_table(record: Mapping[str, Any]) -> Html:
-    """Show what each probe that was asked said of each patient: ✗ it failed."""
-    patients = record["patients"]
-    asked = {n for p in patients for n, state, _ in p["probes"] if state != "not asked"}
-    names = [name for name in NAMES if name in asked - {"call"}]
-    rows = []
-    for p in patients:
-        said = {name: state for name, state, _ in p["probes"]}
-        marks = [MARKS[said[name]] for name in names]
-        rows.append((p["name"], *marks))
-    header = ("", *(SHORT.get(name, name) for name in names))
-    caption = "✗ the probe failed; · it passed; – it could not be asked of this one."
-    return show_table(header, rows, caption)
+    return Html(Markup(fold).format(Markup(show_table(header, rows).text)))
