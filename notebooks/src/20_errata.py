@@ -150,8 +150,8 @@ from annotated.page.notebook import show_source
 show_source(ch20.SummaryAttention, fold="Attention that reads summaries")
 
 # %% [markdown]
-# **So cut where no chunk ends**: after 1, 3, 7, 15 and 31 *tokens*, which no power of two
-# divides, and take texts longer than every chunk and window. Or change one token $j$ at a time, and draw which
+# **So cut where no chunk ends.** Keep an odd number of tokens, 1, 3, 7, 15 or 31, since chunks mostly have an even
+# number, and take texts longer than every chunk and window. Or change one token $j$ at a time, and draw which
 # logits $i$ move. Below the line is the past, above it the future:
 
 # %% Figure: who sees whom tags=["hide-input"]
@@ -218,9 +218,10 @@ print("✓ a plain GPT, cut at each of 31 positions: no logit moves, exactly")
 
 # %%
 from annotated import probes
+from annotated.chapters.ch20.yours import wrapped
 
 report = probes.probe(model, tokens, kind="causal")
-print(report)
+print(wrapped(report))
 
 # %% [markdown]
 # Read it from the crosses. **future** names the smallest example, the shape of the leak (*within chunks of
@@ -244,12 +245,13 @@ check_close(
 # %% [markdown]
 # ## 20.4 Our own error first
 #
-# If you print other people's errors, begin at home. Of all decoders in this book, one fails: the Reformer of [chapter 13](13_lsh_attention.ipynb).
+# If you print other people's errors, begin at home. The book's other decoders pass (they're among the sound models of
+# 20.8). The Reformer of [chapter 13](13_lsh_attention.ipynb) doesn't:
 
 # %%
 torch.manual_seed(0)
 reformer = ch20.reformer().eval()
-print(probes.probe(reformer, tokens, only=("future",))["future"])
+print(wrapped(probes.probe(reformer, tokens, only="future")["future"]))
 
 # %% Proof: the Reformer moves, and its future has no gradient tags=["hide-input", "proof"]
 sees = ch20.reach(reformer, tokens, 10)
@@ -260,7 +262,7 @@ print(
 
 # %% [markdown]
 # LSH attention sorts the whole text by bucket, so later tokens decide whom an earlier one meets
-# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). The published code does the same. What does that
+# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). What does that
 # mean? The loss that we print is not quite the loss of what the model would write, because the future isn't
 # there yet when it writes. And what doesn't it mean? That our losses are *bought* with it. Ask again with
 # 20.1, random text, four symbols:
@@ -332,8 +334,8 @@ def told(name):
 # %% [markdown]
 # **A sign in an exponent** *(mask)*. Hidden scores should become $-10^9$, or better $-\infty$. The code has
 # `-1e-9`. That's a number, of the right kind, at the right place, and nothing complains. But $e^{-0.000000001}$
-# is 1, so a hidden key counts like one of average interest. The training loss becomes splendid, as on our
-# first screen, and what the model writes is rubbish.
+# is 1, so a hidden key counts like one of average interest. In training, the model reads the
+# answers. When it writes, there are none.
 
 # %% tags=["remove-input"]
 told("tiny-negative")
@@ -381,7 +383,7 @@ told("reads-padding")
 told("mean-grows")
 
 # %% [markdown]
-# And here are all of them. Type into the field (*mask*, *padding*, a chapter's number), sort by a column,
+# And here are all of them. Type into the field (*mask*, *padding*, *S2*), sort by a column,
 # open a row to see its code and its runs. Each row names the test that would fail if this book's own code
 # made the mistake.
 
@@ -407,7 +409,7 @@ clinic_drawings.clinic_explorer(clinic)
 
 # %% [markdown]
 # When you've seen a few, compare. The shortest way is computed from the record: the fewest minutes whose answers
-# leave one patient of the twelve.
+# leave one patient of the twelve. Beside it is what the probes said, without knowing the diagnosis.
 
 # %% Table: the diagnoses, and the shortest ways tags=["hide-input"]
 clinic_drawings.ways_table(clinic)
@@ -431,14 +433,9 @@ corpus_drawings.corpus_picture(corpus)
 say(corpus_drawings.corpus_words(corpus))
 
 # %% [markdown]
-# And here is what the probes said of the twelve patients, whose diagnosis they weren't told:
-
-# %% Table: what each probe said of each patient tags=["hide-input"]
-clinic_drawings.probes_table(clinic)
-
-# %% [markdown]
-# One fault sets off several probes: what reads the future can't be read step by step, either. So read a report
-# as you ask, the cheapest question first. Four things no probe of this kind sees:
+# One fault sets off several probes. A model that reads the future sees the padding behind a text, and misses the
+# future when it reads step by step. So read a report as you ask, the cheapest question first. Four things no probe
+# of this kind sees:
 #
 # - **A leak outside the model.** Test sentences in the training data, a vocabulary built on the test set, the
 #   best of twenty seeds: the model is sound, the experiment isn't.
