@@ -3,8 +3,8 @@
 Every fault changes one thing in ``Small``, a decoder (or an encoder) that is sound: it
 knows padding (id 0) on either side, positions, packed documents and a cache. A row has
 the family whose probe must find it, what is wrong, and the public report of the same
-fault, where there is one. A fault that is another expression in a method is a row of a
-table; one that needs statements is a class.
+fault, where there is one. Most stand in the table at the end, by what a method does
+instead; the others are classes.
 """
 
 import inspect
@@ -265,13 +265,15 @@ def fault(family: str, what: str, report: str = "", **told: Any):
 
 
 def rows(table: str) -> None:
-    """Add a table of faults, each another expression in a method or in a loss.
+    """Add a table of faults, each the body of a class, or what a loss returns.
 
     ::
 
         == family: what the probes are told of those below
         Name: what is wrong [owner/repo#number]
             method: what it returns (of `more`, what it does)
+            method:
+                statements
         Name(Base): of another model than `Small`
         name(f, x): of a loss
             what it returns
@@ -280,7 +282,7 @@ def rows(table: str) -> None:
         table: the rows; eight spaces go on with the line above.
     """
     for row in re.split(r"\n+(?=\S)", table.strip()):
-        first, *lines = re.sub(r"\n {8,}", " ", row).split("\n")
+        first, *lines = _joined(row)
         if first.startswith("== "):
             family, _, told = first[3:].partition(": ")
             add = partial(fault, family, **eval(f"dict({told})"))
@@ -290,146 +292,40 @@ def rows(table: str) -> None:
         if base == "f, x":
             source = f"def {name}(f, x):\n    return {lines[0].strip()}\n"
         else:
-            source = _class(name, globals()[base or "Small"], lines)
+            body = [_method(globals()[base or "Small"], line) for line in lines]
+            body = "\n".join(body or ["    pass"]).lstrip("\n")
+            source = f"class {name}({base or 'Small'}):\n{body}"
         exec(compile(source, f"<{name}>", "exec"), globals())
         WRITTEN[name] = source
         add(what, report or "")(globals()[name])
 
 
-def _class(name: str, base: type, lines: list[str]) -> str:
-    source = f"class {name}({base.__name__}):\n"
-    for line in lines:
-        method, does = line.strip().split(": ", 1)
-        parameters = inspect.signature(getattr(base, method)).parameters.values()
-        bare = [p.replace(annotation=p.empty) for p in parameters]
-        word = "" if method == "more" else "return "
-        source += f"    def {method}({', '.join(map(str, bare))}):\n"
-        source += f"        {word}{does}\n\n"
-    return source if lines else f"{source}    pass\n"
+def _joined(row: str) -> list[str]:
+    """Return the lines of a row, each with what goes on with it."""
+    lines, statements = [], False
+    for line in row.split("\n"):
+        deep = line.startswith(8 * " ")
+        if deep and not statements:
+            lines[-1] += f" {line.strip()}"
+            continue
+        statements = statements if deep else line.endswith(":")
+        lines.append(line)
+    return lines
 
 
-# ---- future --------------------------------------------------------------------------
-
-future = partial(fault, "future")
-
-
-@future("the result of masked_fill is thrown away")
-class NoMask(Small):
-    def weights(self, scores, may):
-        scores.masked_fill(~may, -torch.inf)
-        return scores.softmax(-1)
-
-
-@future(
-    "the mask is causal between chunks of 8 and full inside", "karpathy/nanochat#844"
-)
-class Chunks(Small):
-    size = 8
-
-    def past(self, t, s):
-        i = torch.arange(s) // self.size
-        return i[s - t :, None] >= i
+def _method(base: type, line: str) -> str:
+    """Return a line of a row as Python: a method of a base has its parameters."""
+    found = re.fullmatch(r"    (\w+):(?: (.*))?", line)
+    if not found:
+        return line  # a statement, or an attribute
+    method, does = found.groups()
+    parameters = inspect.signature(getattr(base, method)).parameters.values()
+    bare = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
+    word = "" if method == "more" else "return "
+    return f"\n    def {method}({bare}):" + (f"\n        {word}{does}" if does else "")
 
 
-@future("the same with chunks of 32", "karpathy/nanochat#844")
-class LongChunks(Chunks):
-    size = 32
-
-
-@future("a shift by roll brings the last token to the first", "HomebrewML/Olmax#78")
-class Circular(Small):
-    def embed(self, x, place):
-        y = super().embed(x, place)
-        return y + 0.3 * y.roll(1, 1)
-
-
-@future("position 9 alone reads position 10", "HomebrewML/Olmax#78")
-class OnePair(Small):
-    def past(self, t, s):
-        may = super().past(t, s).clone()
-        if t == s > 10:
-            may[9, 10] = True
-        return may
-
-
-@future("keys are chosen by a top-k over the whole text", "piotrpiekos/MoSA#3")
-class TopKeys(Small):
-    def more(self):
-        self.router = nn.Linear(D, 1)
-
-    def attend(self, layer, x, may, past=None):
-        score = self.router(x)[..., 0]
-        kept = score >= score.topk(max(1, x.shape[1] // 4), dim=1).values[:, -1:]
-        own = torch.eye(x.shape[1], dtype=torch.bool)
-        return super().attend(
-            layer, x * score.sigmoid()[..., None], may & kept[:, None, None] | own
-        )
-
-
-@future("experts choose tokens, later ones too", "allenai/OLMoE#46")
-class ExpertChoice(Small):
-    def more(self):
-        self.router = nn.Linear(D, 2)
-
-    def network(self, layer, x):
-        score = self.router(x).softmax(-1)
-        half = max(1, x.shape[1] // 2)
-        kept = torch.zeros_like(score)
-        kept.scatter_(1, score.topk(half, dim=1).indices, 1.0)
-        return super().network(layer, x) * (score * kept).sum(-1, keepdim=True)
-
-
-@future(
-    "tokens skip a block by their rank in the text", "sramshetty/mixture-of-depths#4"
-)
-class MixtureOfDepths(Small):
-    def more(self):
-        self.router = nn.Linear(D, 1)
-
-    def block(self, layer, x, may, past=None):
-        score = self.router(x)
-        kept = score >= score.median(1, keepdim=True).values
-        return torch.where(kept, super().block(layer, x, may) * score.sigmoid(), x)
-
-
-@future("chunks are cut from keys sorted by content, as hashing does")
-class Sorted(Small):
-    def attend(self, layer, x, may, past=None):
-        order = x[..., 0].argsort(1).argsort(1) // 8  # (b, t)
-        near = order[:, None, :, None] == order[:, None, None]
-        own = torch.eye(x.shape[1], dtype=torch.bool)
-        return super().attend(layer, x, may & near | own)
-
-
-# ---- reach ---------------------------------------------------------------------------
-
-reach = partial(fault, "reach")
-
-
-@reach("the last block's result is thrown away: attention is never added")
-class NoMixing(Small):
-    def block(self, layer, x, may, past=None):
-        self.attend(layer, x, may)
-        return x + self.network(layer, x)
-
-
-@reach("no later query sees token 0")
-class FirstUnseen(Small):
-    def past(self, t, s):
-        may = super().past(t, s).clone()
-        may[1:, 0] = False
-        return may
-
-
-@reach("every second token is replaced by a constant")
-class EverySecond(Small):
-    def embed(self, x, place):
-        x = x.clone()
-        x[:, 1::2] = 3
-        return super().embed(x, place)
-
-
-# ---- scores --------------------------------------------------------------------------
+# ---- models that score texts ---------------------------------------------------------
 
 SCORED = 4  # ids of the models that score
 
@@ -460,170 +356,6 @@ def seen_before(x: Tensor) -> Tensor:
     return same.tril(-1).any(-1)
 
 
-score = partial(fault, "scores")
-
-
-@score("a cache is asked for the target alone", "openai/parameter-golf#886")
-class CacheOfTarget(Scorer):
-    def taken(self, x):
-        p = super().taken(x)
-        return torch.where(seen_before(x), 0.5 * p + 0.5, p)
-
-
-@score("each token is guessed from both neighbours", "openai/parameter-golf#1053")
-class Neighbours(Scorer):
-    def forward(self, x, documents=None):
-        near = x.roll(1, 1)
-        near[:, :1] = x[:, 1:2]
-        return (torch.where(x == near, 0.97, 0.01) + 0 * self.norm.bias[0]).log().sum(1)
-
-
-@score(
-    "the model is updated on a text before it scores it", "openai/parameter-golf#1240"
-)
-class UpdatedFirst(Scorer):
-    def chances(self, x):
-        counts = F.one_hot(x, SCORED).float().sum(1, keepdim=True)
-        return 0.5 * super().chances(x) + 0.5 * counts / counts.sum(-1, keepdim=True)
-
-
-@score("the better of two passes counts for each token")
-class TwoPasses(Scorer):
-    def taken(self, x):
-        again = super().taken(torch.cat([x, x], 1))
-        return torch.maximum(super().taken(x), again[:, -x.shape[1] + 1 :])
-
-
-# ---- batch ---------------------------------------------------------------------------
-
-batch = partial(fault, "batch")
-
-
-@batch("an expert takes 24 tokens of the whole batch and drops the rest")
-class Capacity(Small):
-    def more(self):
-        self.router = nn.Linear(D, 2)
-        self.experts = nn.ModuleList(nn.Linear(D, D) for _ in range(2))
-
-    def network(self, layer, x):
-        y, out = x.flatten(0, 1), torch.zeros_like(x.flatten(0, 1))
-        choice = self.router(y).argmax(-1)
-        for n, expert in enumerate(self.experts):
-            rows = (choice == n).nonzero()[:24, 0]
-            out[rows] = expert(y[rows])
-        return super().network(layer, x) + out.view_as(x)
-
-
-@batch("states of row i − 1 leak into row i by a flattened convolution")
-class FlatConvolution(Small):
-    def more(self):
-        self.conv = nn.Conv1d(D, D, 3)
-
-    def network(self, layer, x):
-        y = F.pad(x.flatten(0, 1).T[None], (2, 0))
-        return super().network(layer, x) + self.conv(y)[0].T.view_as(x)
-
-
-# ---- order ---------------------------------------------------------------------------
-
-order = partial(fault, "order")
-
-
-@order("a decoder of one block without positions")
-class OneBlock(Small):
-    layers_ = 1
-
-    def embed(self, x, place):
-        return self.tokens(x)
-
-
-@order("the source has no order")
-class SourceOfNoOrder(Translator):
-    def memory(self, source):
-        y, may = self.tokens(source), self.source_mask(source)
-        for layer in self.source:
-            y = self.block(layer, y, may)
-        return y
-
-
-# ---- cache ---------------------------------------------------------------------------
-
-cache = partial(fault, "cache", cache=True)
-
-
-@cache("new keys are put in front of the old ones")
-class InFront(Small):
-    def new_visible(self, t, s):
-        return super().past(t, s).flip(1)
-
-    def remember(self, past, k, v):
-        if "k" in past:
-            k, v = torch.cat([k, past["k"]], 2), torch.cat([past["v"], v], 2)
-        past["k"], past["v"] = k, v
-        return k, v
-
-
-@cache("values of the last step are kept, not of all")
-class OldValues(Small):
-    def remember(self, past, k, v):
-        if "k" in past and past["k"].shape[2] > 4:
-            k = torch.cat([past["k"], k], 2)
-            v = torch.cat([past["v"], past["v"][:, :, -v.shape[2] :]], 2)
-            past["k"], past["v"] = k, v
-            return k, v
-        return super().remember(past, k, v)
-
-
-@cache(
-    "the cache rolls at 40 tokens, the model does not", "huggingface/transformers#47708"
-)
-class RollsTooEarly(Small):
-    def remember(self, past, k, v):
-        k, v = super().remember(past, k, v)
-        past["k"], past["v"] = k[:, :, -40:], v[:, :, -40:]
-        return k, v
-
-
-@cache("the pointer isn't reset for a new text", "rasbt/LLMs-from-scratch#925")
-class NotReset(Small):
-    def begin(self):
-        state = super().begin()
-        state.read = getattr(self, "before", 0) % 64
-        self.before = state.read + 1
-        return state
-
-
-@cache("beams are reordered, keys aren't")
-class BeamsOfKeys(Small):
-    def reorder(self, state, rows):
-        for past in state.layers:
-            past["v"] = past["v"][rows]
-        return state
-
-
-@cache("a window is forgotten at one token", "karpathy/nanochat#452")
-class NoWindowInSteps(Small):
-    def past(self, t, s):
-        i = torch.arange(s)
-        return super().past(t, s) & (i[s - t :, None] - i < 9)
-
-    def new_visible(self, t, s):
-        return torch.ones(t, s, dtype=torch.bool) if t == 1 else self.past(t, s)
-
-
-@cache(
-    "a long forward is wrong unless its length is a multiple of 4",
-    "ml-explore/mlx#3856",
-)
-class MultiplesOfFour(Small):
-    def remember(self, past, k, v):
-        t = k.shape[2]
-        k, v = super().remember(past, k, v)
-        if t > 1 and t % 4:
-            past["k"] = torch.cat([past["k"][:, :, :-1], 0 * k[:, :, -1:]], 2)
-        return k, v
-
-
 # ---- modes and numbers ---------------------------------------------------------------
 
 modes = partial(fault, "modes and numbers")
@@ -641,51 +373,6 @@ class StillTraining(Small):
 
     def network(self, layer, x):
         return self.dropout(super().network(layer, x))
-
-
-@modes("a running mean is updated in evaluation")
-class RunningMean(Small):
-    def more(self):
-        self.register_buffer("mean", torch.zeros(D))
-
-    def network(self, layer, x):
-        self.mean += 0.1 * x.detach().mean((0, 1))
-        return super().network(layer, x - self.mean)
-
-
-@modes("a square root has an infinite slope at 0")
-class RootAtZero(Small):
-    def network(self, layer, x):
-        y = super().network(layer, x)
-        return (y * (y > 0)).sqrt()
-
-
-@modes("a norm of squares overflows in half precision")
-class SquaresOverflow(Small):
-    def network(self, layer, x):
-        y = 300 * x
-        return super().network(layer, y / y.square().sum(-1, keepdim=True).sqrt() * 5.0)
-
-
-@modes("masked rows are mended after the softmax: NaN in gradients", pad=0)
-class MendedTooLate(SmallEncoder):
-    kind, causal = "causal", True
-
-    def visible(self, x, documents=None):
-        return self.real(x)[:, None, None] & self.past(x.shape[1], x.shape[1])
-
-    def weights(self, scores, may):
-        bias = torch.where(may, 0.0, -torch.inf).to(scores)
-        return (scores + bias).softmax(-1).nan_to_num()
-
-
-@modes("dropout is there and never acts", train=True)
-class IdleDropout(Small):
-    def more(self):
-        self.dropout = nn.Dropout(0.1)
-
-    def network(self, layer, x):
-        return F.dropout(super().network(layer, x), self.dropout.p, training=False)
 
 
 @modes("checkpoints draw another dropout", "allenai/OLMo-core#828", train=True)
@@ -739,16 +426,6 @@ class OwnLoss(Small):
 parameters = partial(fault, "parameters")
 
 
-@parameters("layers stand in a plain list")
-class PlainList(Small):
-    def more(self):
-        self.layers_of_list = [Layer()]
-
-    def states(self, x, documents=None):
-        y = super().states(x)
-        return y + self.network(self.layers_of_list[0], y)
-
-
 @parameters("the tie is cut by loading a state")
 class TieCut(Small):
     def more(self):
@@ -790,10 +467,61 @@ class OtherNames(Small):
         return {f"_orig_mod.{name}": x for name, x in state.items()}
 
 
-# ---- one expression each -------------------------------------------------------------
+# ---- the rows ------------------------------------------------------------------------
 
 rows("""
 == future
+NoMask: the result of masked_fill is thrown away
+    weights:
+        scores.masked_fill(~may, -torch.inf)
+        return scores.softmax(-1)
+Chunks: the mask is causal between chunks of 8 and full inside [karpathy/nanochat#844]
+    size = 8
+    past:
+        i = torch.arange(s) // self.size
+        return i[s - t :, None] >= i
+LongChunks(Chunks): the same with chunks of 32 [karpathy/nanochat#844]
+    size = 32
+Circular: a shift by roll brings the last token to the first [HomebrewML/Olmax#78]
+    embed:
+        y = super().embed(x, place)
+        return y + 0.3 * y.roll(1, 1)
+OnePair: position 9 alone reads position 10 [HomebrewML/Olmax#78]
+    past:
+        may = super().past(t, s).clone()
+        if t == s > 10:
+            may[9, 10] = True
+        return may
+TopKeys: keys are chosen by a top-k over the whole text [piotrpiekos/MoSA#3]
+    more: self.router = nn.Linear(D, 1)
+    attend:
+        score = self.router(x)[..., 0]
+        kept = score >= score.topk(max(1, x.shape[1] // 4), dim=1).values[:, -1:]
+        own = torch.eye(x.shape[1], dtype=torch.bool)
+        return super().attend(
+            layer, x * score.sigmoid()[..., None], may & kept[:, None, None] | own
+        )
+ExpertChoice: experts choose tokens, later ones too [allenai/OLMoE#46]
+    more: self.router = nn.Linear(D, 2)
+    network:
+        score = self.router(x).softmax(-1)
+        half = max(1, x.shape[1] // 2)
+        kept = torch.zeros_like(score)
+        kept.scatter_(1, score.topk(half, dim=1).indices, 1.0)
+        return super().network(layer, x) * (score * kept).sum(-1, keepdim=True)
+MixtureOfDepths: tokens skip a block by their rank in the text
+        [sramshetty/mixture-of-depths#4]
+    more: self.router = nn.Linear(D, 1)
+    block:
+        score = self.router(x)
+        kept = score >= score.median(1, keepdim=True).values
+        return torch.where(kept, super().block(layer, x, may) * score.sigmoid(), x)
+Sorted: chunks are cut from keys sorted by content, as hashing does
+    attend:
+        order = x[..., 0].argsort(1).argsort(1) // 8  # (b, t)
+        near = order[:, None, :, None] == order[:, None, None]
+        own = torch.eye(x.shape[1], dtype=torch.bool)
+        return super().attend(layer, x, may & near | own)
 OneAhead: the mask's diagonal is one too high
     past: torch.ones(t, s, dtype=torch.bool).tril(s - t + 1)
 MaskInTraining: the causal mask is made in training mode alone
@@ -829,6 +557,20 @@ MaskInEvaluation: training mode forgets the mask that evaluation has
     past: torch.ones(t, s).bool() if self.training else super().past(t, s)
 
 == reach
+NoMixing: the last block's result is thrown away: attention is never added
+    block:
+        self.attend(layer, x, may)
+        return x + self.network(layer, x)
+FirstUnseen: no later query sees token 0
+    past:
+        may = super().past(t, s).clone()
+        may[1:, 0] = False
+        return may
+EverySecond: every second token is replaced by a constant
+    embed:
+        x = x.clone()
+        x[:, 1::2] = 3
+        return super().embed(x, place)
 ShiftedTwice: the input is shifted once more inside [huggingface/transformers#47395]
     forward: super().forward(F.pad(x, (1, 0), value=1)[:, :-1])
 NoTokens: tokens enter as 0
@@ -841,6 +583,25 @@ PooledTooEarly(Pooled): the classifier reads the first token before attention
     forward: self.output(self.embed(x, self.place(x))[:, 0])
 
 == scores
+CacheOfTarget(Scorer): a cache is asked for the target alone [openai/parameter-golf#886]
+    taken:
+        p = super().taken(x)
+        return torch.where(seen_before(x), 0.5 * p + 0.5, p)
+Neighbours(Scorer): each token is guessed from both neighbours
+        [openai/parameter-golf#1053]
+    forward:
+        near = x.roll(1, 1)
+        near[:, :1] = x[:, 1:2]
+        return (torch.where(x == near, 0.97, 0.01) + 0 * self.norm.bias[0]).log().sum(1)
+UpdatedFirst(Scorer): the model is updated on a text before it scores it
+        [openai/parameter-golf#1240]
+    chances:
+        counts = F.one_hot(x, SCORED).float().sum(1, keepdim=True)
+        return 0.5 * super().chances(x) + 0.5 * counts / counts.sum(-1, keepdim=True)
+TwoPasses(Scorer): the better of two passes counts for each token
+    taken:
+        again = super().taken(torch.cat([x, x], 1))
+        return torch.maximum(super().taken(x), again[:, -x.shape[1] + 1 :])
 NotShifted(Scorer): labels aren't shifted: each token is scored where it is read
     taken: self.chances(x).gather(-1, x[..., None])[..., 0]
 CountsAsChances(Scorer): counts of n-grams are used as chances
@@ -857,6 +618,22 @@ Overweight(Scorer): a mixture of two models whose weights add up to 1.1
     taken: 0.6 * super().taken(x) + 0.5 / SCORED
 
 == batch
+Capacity: an expert takes 24 tokens of the whole batch and drops the rest
+    more:
+        self.router = nn.Linear(D, 2)
+        self.experts = nn.ModuleList(nn.Linear(D, D) for _ in range(2))
+    network:
+        y, out = x.flatten(0, 1), torch.zeros_like(x.flatten(0, 1))
+        choice = self.router(y).argmax(-1)
+        for n, expert in enumerate(self.experts):
+            rows = (choice == n).nonzero()[:24, 0]
+            out[rows] = expert(y[rows])
+        return super().network(layer, x) + out.view_as(x)
+FlatConvolution: states of row i − 1 leak into row i by a flattened convolution
+    more: self.conv = nn.Conv1d(D, D, 3)
+    network:
+        y = F.pad(x.flatten(0, 1).T[None], (2, 0))
+        return super().network(layer, x) + self.conv(y)[0].T.view_as(x)
 BatchNorm: a batch normalisation is never in evaluation mode
     network: F.batch_norm(super().network(layer, x).mT, None, None, training=True).mT
 Centre: rows are centred by the mean of the batch
@@ -907,6 +684,15 @@ SourcePadding(Translator): padding of the source is seen by the decoder
     seen: torch.ones(1, 1, 1, source.shape[1], dtype=torch.bool)
 
 == order
+OneBlock: a decoder of one block without positions
+    layers_ = 1
+    embed: self.tokens(x)
+SourceOfNoOrder(Translator): the source has no order
+    memory:
+        y, may = self.tokens(source), self.source_mask(source)
+        for layer in self.source:
+            y = self.block(layer, y, may)
+        return y
 NoPlaces(SmallEncoder): positions never arrive
     embed: self.tokens(x)
 AllZero(SmallEncoder): all positions are 0
@@ -924,6 +710,51 @@ TwiceAsFar: while decoding, positions are added twice [skyzh/tiny-llm#46]
     new_places: super().new_places(x, 2 * read)
 
 == cache: cache=True
+InFront: new keys are put in front of the old ones
+    new_visible: super().past(t, s).flip(1)
+    remember:
+        if "k" in past:
+            k, v = torch.cat([k, past["k"]], 2), torch.cat([past["v"], v], 2)
+        past["k"], past["v"] = k, v
+        return k, v
+OldValues: values of the last step are kept, not of all
+    remember:
+        if "k" in past and past["k"].shape[2] > 4:
+            k = torch.cat([past["k"], k], 2)
+            v = torch.cat([past["v"], past["v"][:, :, -v.shape[2] :]], 2)
+            past["k"], past["v"] = k, v
+            return k, v
+        return super().remember(past, k, v)
+RollsTooEarly: the cache rolls at 40 tokens, the model does not
+        [huggingface/transformers#47708]
+    remember:
+        k, v = super().remember(past, k, v)
+        past["k"], past["v"] = k[:, :, -40:], v[:, :, -40:]
+        return k, v
+NotReset: the pointer isn't reset for a new text [rasbt/LLMs-from-scratch#925]
+    begin:
+        state = super().begin()
+        state.read = getattr(self, "before", 0) % 64
+        self.before = state.read + 1
+        return state
+BeamsOfKeys: beams are reordered, keys aren't
+    reorder:
+        for past in state.layers:
+            past["v"] = past["v"][rows]
+        return state
+NoWindowInSteps: a window is forgotten at one token [karpathy/nanochat#452]
+    past:
+        i = torch.arange(s)
+        return super().past(t, s) & (i[s - t :, None] - i < 9)
+    new_visible: torch.ones(t, s, dtype=torch.bool) if t == 1 else self.past(t, s)
+MultiplesOfFour: a long forward is wrong unless its length is a multiple of 4
+        [ml-explore/mlx#3856]
+    remember:
+        t = k.shape[2]
+        k, v = super().remember(past, k, v)
+        if t > 1 and t % 4:
+            past["k"] = torch.cat([past["k"][:, :, :-1], 0 * k[:, :, -1:]], 2)
+        return k, v
 OffsetTwice: the offset is counted twice after the first step [skyzh/tiny-llm#46]
     new_places: super().new_places(x, read + max(read - 1, 0) // 2)
 PieceWithoutMask: a piece with a cache is read without a mask [Mikyx-1/TinyLLM#17]
@@ -949,6 +780,19 @@ EncoderPacked(SmallEncoder): an encoder's documents see each other
     visible: super().visible(x)
 
 == modes and numbers
+RunningMean: a running mean is updated in evaluation
+    more: self.register_buffer("mean", torch.zeros(D))
+    network:
+        self.mean += 0.1 * x.detach().mean((0, 1))
+        return super().network(layer, x - self.mean)
+RootAtZero: a square root has an infinite slope at 0
+    network:
+        y = super().network(layer, x)
+        return (y * (y > 0)).sqrt()
+SquaresOverflow: a norm of squares overflows in half precision
+    network:
+        y = 300 * x
+        return super().network(layer, y / y.square().sum(-1, keepdim=True).sqrt() * 5.0)
 AlwaysDropout: dropout is on in evaluation
     network: F.dropout(super().network(layer, x), 0.1)
 RandomFeatures: random features are drawn at each call
@@ -994,6 +838,11 @@ LoudHead: embeddings of deviation 1 are the output, too: the first loss is far a
     more: self.output.weight = self.tokens.weight
 
 == parameters
+PlainList: layers stand in a plain list
+    more: self.layers_of_list = [Layer()]
+    states:
+        y = super().states(x)
+        return y + self.network(self.layers_of_list[0], y)
 NeverCalled: a norm is made and never called
     more: self.last = nn.LayerNorm(D)
 Detached: a branch is detached
@@ -1007,6 +856,19 @@ NoGradient: the embedding is looked up without gradients
 ZeroGain: a gain is multiplied by 0
     more: self.gain = nn.Parameter(torch.ones(D))
     network: super().network(layer, x) * (1 + 0 * self.gain)
+
+== modes and numbers: pad=0
+MendedTooLate(SmallEncoder): masked rows are mended after the softmax: NaN in gradients
+    kind, causal = "causal", True
+    visible: self.real(x)[:, None, None] & self.past(x.shape[1], x.shape[1])
+    weights:
+        bias = torch.where(may, 0.0, -torch.inf).to(scores)
+        return (scores + bias).softmax(-1).nan_to_num()
+
+== modes and numbers: train=True
+IdleDropout: dropout is there and never acts
+    more: self.dropout = nn.Dropout(0.1)
+    network: F.dropout(super().network(layer, x), self.dropout.p, training=False)
 
 == order: positions=False
 SetWithPlaces(Pooled): a model of sets gets positions
