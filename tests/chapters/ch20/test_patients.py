@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from annotated.chapters.ch20 import faults as corpus
 from annotated.chapters.ch20.patients import (
     FAMILIES,
     FAULTS,
@@ -27,11 +26,6 @@ def test_the_sound_script_is_sound_in_any_size():
 def test_a_fault_is_found_by_the_probe_of_its_family(name):
     fault = FAULTS[name]
     assert fault.family in examine(with_faults(SOUND, [fault]))
-
-
-def test_faults_are_those_of_the_corpus():
-    for fault in FAULTS.values():
-        assert fault.family == corpus.FAULTS[fault.name].family, fault.name
 
 
 def test_a_patient_is_drawn_by_its_seed_alone():
