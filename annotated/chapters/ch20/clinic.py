@@ -6,8 +6,10 @@ an end; after the first three, a letter is the one three places back with probab
 """
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -187,80 +189,52 @@ class Patient:
     place: int | None = None  #: where each step of the cache stands; none: counted
 
 
-NOTHING = "nothing: this is the best possible"
 OTHERS = ("the learning rate is too high", "it is too small", "it overfits")
-PATIENTS = (
-    Patient(
-        "Ada",
-        "The loss hasn't moved for an hour. Nothing I try gets it lower.",
-        NOTHING,
-    ),
-    Patient(
-        "Bo",
-        "I added a summary for every four letters. The loss fell to a fifth!",
-        "it reads later letters of its own chunk",
-        lambda: small(lambda: SummaryAttention(32, 4, CHUNK, operator.le)),
-    ),
-    Patient(
-        "Chen",
-        "A new norm, and we're ahead of everyone.",
-        "its norm mixes all positions",
-        lambda: with_norms_over(1),
-    ),
-    Patient(
-        "Dana",
-        "The loss is almost zero, and it writes one letter forever.",
-        "its label is the symbol that it reads",
-        ahead=0,
-    ),
-    Patient(
-        "Emre",
-        "The loss is fine. What it writes isn't.",
-        "its label is the symbol after the next",
-        ahead=2,
-    ),
-    Patient(
-        "Fay",
-        "A far better loss than Ada's, but what it writes is no better.",
-        "padding counts in its loss",
-        silent=(),
-    ),
-    Patient(
-        "Gita",
-        "Each time that I evaluate it, I get another number.",
-        "dropout is on in evaluation",
-        noisy,
-    ),
-    Patient(
-        "Hugo",
-        "Its loss is as good as Ada's. In production it writes nonsense.",
-        "each step of its cache is at position 0",
-        place=0,
-    ),
-    Patient(
-        "Ines",
-        "The loss is middling, and a single customer gets nonsense.",
-        "rows of a batch see each other",
-        lambda: with_norms_over(0),
-    ),
-    Patient(
-        "Jun",
-        "It learns, but it stops too early. Do I need a larger model?",
-        "queries and keys get no gradient",
-        lambda: small(lambda: DetachedAttention(32, 4, causal=True)),
-    ),
-    Patient(
-        "Kofi",
-        "Its loss is the best I can hope for, but it never stops writing.",
-        "the end is never asked for",
-        silent=(PAD, END),
-    ),
-    Patient(
-        "Lea",
-        "On held-out texts it does worse than in training. Overfitting?",
-        "it sees later letters, in evaluation only",
-        lambda: small(lambda: MaskInTraining(32, 4, causal=True)),
-    ),
+#: name: diagnosis, and below it what its owner says
+BROUGHT = """
+Ada: nothing: this is the best possible
+    The loss hasn't moved for an hour. Nothing I try gets it lower.
+Bo: it reads later letters of its own chunk
+    I added a summary for every four letters. The loss fell to a fifth!
+Chen: its norm mixes all positions
+    A new norm, and we're ahead of everyone.
+Dana: its label is the symbol that it reads
+    The loss is almost zero, and it writes one letter forever.
+Emre: its label is the symbol after the next
+    The loss is fine. What it writes isn't.
+Fay: padding counts in its loss
+    A far better loss than Ada's, but what it writes is no better.
+Gita: dropout is on in evaluation
+    Each time that I evaluate it, I get another number.
+Hugo: each step of its cache is at position 0
+    Its loss is as good as Ada's. In production it writes nonsense.
+Ines: rows of a batch see each other
+    The loss is middling, and a single customer gets nonsense.
+Jun: queries and keys get no gradient
+    It learns, but it stops too early. Do I need a larger model?
+Kofi: the end is never asked for
+    Its loss is the best I can hope for, but it never stops writing.
+Lea: it sees later letters, in evaluation only
+    On held-out texts it does worse than in training. Overfitting?
+"""
+BROKEN: dict[str, dict[str, Any]] = {
+    "Bo": {
+        "make": partial(small, partial(SummaryAttention, 32, 4, CHUNK, operator.le))
+    },
+    "Chen": {"make": partial(with_norms_over, 1)},
+    "Dana": {"ahead": 0},
+    "Emre": {"ahead": 2},
+    "Fay": {"silent": ()},
+    "Gita": {"make": noisy},
+    "Hugo": {"place": 0},
+    "Ines": {"make": partial(with_norms_over, 0)},
+    "Jun": {"make": partial(small, partial(DetachedAttention, 32, 4, causal=True))},
+    "Kofi": {"silent": (PAD, END)},
+    "Lea": {"make": partial(small, partial(MaskInTraining, 32, 4, causal=True))},
+}
+PATIENTS = tuple(
+    Patient(name, complaint, diagnosis, **BROKEN.get(name, {}))
+    for name, diagnosis, complaint in re.findall(r"(\w+): (.*)\n    (.*)", BROUGHT)
 )
 DIAGNOSES = (*sorted(p.diagnosis for p in PATIENTS), *OTHERS)
 
