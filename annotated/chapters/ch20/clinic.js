@@ -29,7 +29,7 @@ function decided() {
   if (!other) return state.diagnosis === data.undecided ? "Choose a diagnosis first."
     : "No. Nobody here has that. What would show it?";
   const apart = names.find((name) => other.findings[name] !== patient.findings[name]);
-  return `No. With that, “${apart}” would say: ${other.findings[apart]}. `
+  return `No. With that, “${apart}” would say: “${other.findings[apart]}” `
     + (file.ordered.includes(apart) ? "Look again." : "You haven't asked.");
 }
 view.once("buttons", () => {

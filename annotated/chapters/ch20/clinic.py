@@ -444,32 +444,24 @@ def examine(patient: Patient) -> dict[str, Any]:
 
 
 def near(loss: float, best: float) -> str:
-    """Return on which side of the ``best`` possible a ``loss`` lies; 3 % are near."""
+    """Say on which side of the ``best`` possible a ``loss`` lies; 3 % are near."""
     if abs(loss / best - 1) < 0.03:
-        return "the best possible"
-    return "impossibly low" if loss < best else "above the best"
-
-
-def repeats(texts: list[str]) -> float:
-    """Return the share of letters that are the one three places back; 0 of none."""
-    words = [text.strip("^.·") for text in texts]
-    pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
-    return sum(pairs) / len(pairs) if pairs else 0.0
+        return "Nothing is missing."
+    return "Nobody can be that good." if loss < best else "Something is missing."
 
 
 def findings(p: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each examination of a record tells, in a word or two."""
+    """Return what each examination of a record tells, in a sentence."""
     best = p["floor"]
-    later = [
-        (i, j)
-        for i, row in enumerate(p["reach"])
-        for j, seen in enumerate(row)
-        if seen and j > i
+    pairs = [
+        (i, j) for i, row in enumerate(p["reach"]) for j, on in enumerate(row) if on
     ]
-    sees = "nothing later"
+    later = [(i, j) for i, j in pairs if j > i]
+    sees = "No logit moves when a later letter changes."
     if later:
         chunked = all(i // CHUNK == j // CHUNK for i, j in later)
-        sees = f"later letters{' of its chunk' if chunked else ''}"
+        only = ", but only within chunks of four" if chunked else ""
+        sees = f"Logits move when later letters change{only}."
     read, asked = p["read"], p["asked"]
     wants = "the next"
     if asked[0] != read[1]:
@@ -478,25 +470,28 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
         wants = "the next, and padding"
     elif "." not in asked:
         wants = "the next, but no end"
-    rhythm = repeats(p["writes"]) > 0.5
-    ends = all(w.endswith(".") for w in p["writes"])
-    final = sum(p["curve"][-2:]) / 2
-    dead = [kind for kind, norm in p["gradients"].items() if norm == 0]
+    words = [text.strip("^.·") for text in p["writes"]]
+    pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
+    rule = "The rule shows" if sum(pairs) > len(pairs) / 2 else "The rule is lost"
+    ends = "every" if all(w.endswith(".") for w in p["writes"]) else "not every"
+    worse = p["loss"] > 1.1 * sum(p["curve"][-2:]) / 2
+    dead = ", ".join(kind for kind, norm in p["gradients"].items() if norm == 0)
+    differ = "They differ, by far more than rounding."
+    same = "They are the same, up to rounding."
     return {
         "the best possible loss": near(p["loss"], best),
-        "the loss curve": "held-out is worse"
-        if p["loss"] > 1.1 * final
-        else "as held-out",
-        "the same text twice": "differs" if p["twice"] else "the same",
+        "the loss curve": f"Held-out texts cost {'more' if worse else 'as much'}.",
+        "the same text twice": differ if p["twice"] else "They are exactly the same.",
         "who sees whom": sees,
-        "what the loss asks for": wants,
-        "a row alone, and in a batch": "differs" if p["company"] > 1e-3 else "the same",
-        "gradients, part by part": f"none: {', '.join(dead)}" if dead else "all",
+        "what the loss asks for": f"It asks for {wants}.",
+        "a row alone, and in a batch": differ if p["company"] > 1e-3 else same,
+        "gradients, part by part": f"There's none for: {dead}."
+        if dead
+        else "Every part gets a gradient.",
         "an attention map": "",
-        "what it writes": f"{'rhythm' if rhythm else 'no rhythm'}, "
-        f"{'ends' if ends else 'no end'}",
-        "step by step, with a cache": "differs" if p["cache"] > 1e-3 else "the same",
-        "one batch by heart": "learned" if p["heart"] < 0.5 * best else "not learned",
+        "what it writes": f"{rule}; {ends} text ends.",
+        "step by step, with a cache": differ if p["cache"] > 1e-3 else same,
+        "one batch by heart": "Learnt." if p["heart"] < 0.5 * best else "Not learnt.",
         "another seed": near(p["another"], best),
         "twice as many steps": near(p["longer"], best),
     }

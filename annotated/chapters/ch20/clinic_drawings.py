@@ -8,11 +8,8 @@ from markupsafe import Markup
 from annotated.chapters.ch20.clinic import (
     DIAGNOSES,
     EXAMINATIONS,
-    KEEP,
-    LETTERS,
     STEPS,
     findings,
-    repeats,
     shortest,
 )
 from annotated.page.frames import Choice, Html, explorer, static
@@ -24,57 +21,27 @@ gradients map symbols writes cache heart another longer""".split()
 
 
 def sentences(p: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each examination of a patient's record says, in a sentence."""
-    told = findings(p)
-    sides = {
-        "impossibly low": "Nobody can honestly be that good.",
-        "the best possible": "Nothing is missing.",
-        "above the best": "Something is missing.",
-    }
-    sees = {
-        "nothing later": "No logit moves when a later symbol is changed.",
-        "later letters": "Logits move when later symbols are changed.",
-        "later letters of its chunk": "Logits move when later symbols are changed, but "
-        "only within chunks of four.",
-    }
-    differ = {
-        "differs": "They differ, by far more than rounding.",
-        "the same": "They are the same, up to rounding.",
-    }
-    gradients = told["gradients, part by part"]
-    ends = told["what it writes"].endswith("ends")
-    stops = "Every text ends." if ends else "Not every text ends."
+    """Return what the page says below each examination of a patient's record."""
+    loss, first, last = p["loss"], p["curve"][0], p["curve"][-1]
     summaries = " Σ: the summary of four." if len(p["map"][0]) > len(p["map"]) else ""
-    first = p["curve"][0]
-    return {
-        "the best possible loss": f"Its loss is {p['loss']:.2f}. If you know the rule "
-        f"of the language, you reach {p['floor']:.2f}. "
-        + sides[told["the best possible loss"]],
-        "the loss curve": f"From {first:.2f} to {p['curve'][-1]:.2f} in training; "
-        f"{p['loss']:.2f} on held-out texts.",
-        "the same text twice": "Two calls give exactly the same."
-        if told["the same text twice"] == "the same"
-        else "Two calls on the same text differ.",
-        "who sees whom": sees[told["who sees whom"]],
-        "what the loss asks for": f"It asks for {told['what the loss asks for']}.",
-        "a row alone, and in a batch": "A row's logits, alone and with seven others: "
-        + differ[told["a row alone, and in a batch"]],
-        "gradients, part by part": "Every part gets a gradient."
-        if gradients == "all"
-        else f"Without a gradient: {gradients.removeprefix('none: ')}.",
+    before = {
+        "the best possible loss": f"Its loss is {loss:.2f}. Who knows the language's "
+        f"rule reaches {p['floor']:.2f}.",
+        "the loss curve": f"From {first:.2f} to {last:.2f} in training; {loss:.2f} on "
+        "held-out texts.",
+        "the same text twice": "The logits of two calls:",
+        "a row alone, and in a batch": "A row's logits, alone and with seven others:",
         "an attention map": "The last layer, the mean of its heads. Down: a query; "
         f"across: the keys that it sees.{summaries}",
-        "what it writes": f"{repeats(p['writes']):.0%} of letters repeat the one three "
-        f"places back; of the language's, {KEEP + (1 - KEEP) / LETTERS:.0%}. {stops}",
-        "step by step, with a cache": "Logits read one by one, and all at once: "
-        + differ[told["step by step, with a cache"]],
-        "one batch by heart": f"Eight texts, read 100 times: the loss is "
-        f"{p['heart']:.2f}.",
-        "another seed": f"With another seed the loss is {p['another']:.2f}, "
-        f"with this one {p['loss']:.2f}.",
+        "step by step, with a cache": "Logits read one by one, and all at once:",
+        "one batch by heart": f"Eight texts, read 100 times: {p['heart']:.2f}.",
+        "another seed": f"With another seed the loss is {p['another']:.2f}, with this "
+        f"one {loss:.2f}.",
         "twice as many steps": f"After {2 * STEPS} steps the loss is "
-        f"{p['longer']:.2f}, after {STEPS} it is {p['loss']:.2f}.",
+        f"{p['longer']:.2f}, after {STEPS} it is {loss:.2f}.",
     }
+    told = findings(p).items()
+    return {name: f"{before.get(name, '')} {said}".strip() for name, said in told}
 
 
 def rounded(value: Any) -> Any:
