@@ -40,21 +40,21 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
     families, shares = corpus_shares(record)
     probes = [SHORT.get(name, name) for name in NAMES if name != "call"]
     figure, ax = plt.subplots(figsize=(8.4, 4.2))
-    asked = shares[:, [name != "call" for name in NAMES]]
+    asked = shares[:, [name != "call" for name in NAMES]].numpy()
     ax.imshow(asked, cmap=WEIGHTS, vmin=0, vmax=1, aspect="auto")
-    for i, j in asked.nonzero().tolist():
-        share = asked[i, j].item()
-        ink = "w" if share > 0.5 else COLOURS["ink"]
-        ax.text(j, i, f"{share:.0%}", ha="center", va="center", color=ink, size=9)
+    for i, j in zip(*asked.nonzero(), strict=True):
+        ink = "w" if asked[i, j] > 0.5 else COLOURS["ink"]
+        number = f"{100 * asked[i, j]:.0f}" if asked[i, j] < 1 else ""
+        ax.text(j, i, number, ha="center", va="center", color=ink, size=9)
     ax.set_xticks(range(len(probes)), probes, rotation=35, ha="left")
     ax.set_yticks(range(len(families)), [SHORT.get(f, f) for f in families])
     ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
-    ax.set(xlabel="found by the probe", ylabel="family of faults")
     ax.grid(visible=False)
     return show(
         figure,
         title="Each probe finds its own family, and what it does elsewhere",
-        caption="Recorded. The share of each family's faults that a probe found.",
+        caption="Recorded. Down: a family of faults; across: a probe, and how many of "
+        "them it found, in per cent. Dark: all.",
         alt="A square of eleven families of faults by eleven probes: 100% on the "
         "diagonal. " + corpus_words(record),
     )
