@@ -100,7 +100,7 @@ most = max(families.values())
 named = [f"**{name}**" for name, count in families.items() if count == most]
 say(
     f"{recent} of the thirty are of 2026. The most, {most} each, are about "
-    f"{', '.join(named)}. Hardly one raises an error."
+    f"{', '.join(named[:-1])} and {named[-1]}. Hardly one raises an error."
 )
 
 # %% [markdown]

@@ -276,7 +276,7 @@ def rows(table: str) -> None:
                 statements
         Name(Base): of another model than `Small`
         name(f, x): of a loss
-            what it returns
+            statements, and what it returns
 
     Args:
         table: the rows; eight spaces go on with the line above.
@@ -290,7 +290,9 @@ def rows(table: str) -> None:
         pattern = r"(\w+)(?:\((.*?)\))?: (.*?)(?: \[(.*)\])?"
         name, base, what, report = re.fullmatch(pattern, first).groups()
         if base == "f, x":
-            source = f"def {name}(f, x):\n    return {lines[0].strip()}\n"
+            *before, last = (f"    {line.strip()}\n" for line in lines)
+            body = "".join([*before, last.replace("    ", "    return ", 1)])
+            source = f"def {name}(f, x):\n{body}"
         else:
             body = [_method(globals()[base or "Small"], line) for line in lines]
             body = "\n".join(body or ["    pass"]).lstrip("\n")
@@ -395,15 +397,6 @@ def flat(logits: Tensor, labels: Tensor, **how: Any) -> Tensor:
 
 
 loss = partial(fault, "loss")
-
-
-@loss("means of rows are averaged", "ml-explore/mlx-lm#1544")
-def mean_of_rows(f, x):
-    logits = f(x)
-    rows = zip(logits, x, strict=True)
-    return torch.stack(
-        [F.cross_entropy(y[:-1], z[1:], ignore_index=0) for y, z in rows]
-    ).mean()
 
 
 @loss(
@@ -817,13 +810,18 @@ divided_by_all(f, x): the sum is divided by all positions, padding too
     flat(f(x)[:, :-1], x[:, 1:], ignore_index=0, reduction="sum") / x.numel()
 one_too_many(f, x): the denominator is one too many a row
         [huggingface/transformers#46204]
-    flat(f(x)[:, :-1], x[:, 1:], ignore_index=0, reduction="sum") / (x != 0).sum()
+    total = flat(f(x)[:, :-1], x[:, 1:], ignore_index=0, reduction="sum")
+    total / (x != 0).sum()
+mean_of_rows(f, x): means of rows are averaged [ml-explore/mlx-lm#1544]
+    rows = zip(f(x)[:, :-1], x[:, 1:], strict=True)
+    torch.stack([F.cross_entropy(y, z, ignore_index=0) for y, z in rows]).mean()
 sum_of_tokens(f, x): a sum, whose gradient grows with the batch
     flat(f(x)[:, :-1], x[:, 1:], ignore_index=0, reduction="sum")
 softmax_twice(f, x): softmax twice
     flat(f(x)[:, :-1].softmax(-1), x[:, 1:], ignore_index=0)
 class_ignored(f, x): id 5 is ignored, as if it were padding [codertimo/BERT-pytorch#32]
-    flat(f(x)[:, :-1], x[:, 1:].masked_fill(x[:, 1:] % 5 == 0, 0), ignore_index=0)
+    labels = x[:, 1:].masked_fill(x[:, 1:] % 5 == 0, 0)
+    flat(f(x)[:, :-1], labels, ignore_index=0)
 last_forgotten(f, x): the last position of each row is forgotten
     flat(f(x)[:, :-2], x[:, 1:-1], ignore_index=0)
 
