@@ -24,10 +24,10 @@ V, T, D, H = 40, 64, 32, 4
 Case = tuple[Callable, Any, dict[str, Any]]
 
 
-def texts(rows: int = 2, length: int = T, below: int = V) -> Tensor:
+def texts(rows: int = 2, length: int = T, seed: int = 0) -> Tensor:
     """Return ids from 3 on, (rows, length): 0 is padding, 1 starts, 2 ends."""
-    generator = torch.Generator().manual_seed(0)
-    return torch.randint(3, below, (rows, length), generator=generator)
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(3, V, (rows, length), generator=generator)
 
 
 def pair() -> tuple[Tensor, Tensor]:

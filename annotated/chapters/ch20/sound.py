@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from annotated.bert import Bert, BertConfig
+from annotated.chapters.ch20.faults import Case, V, texts
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.decoding import KeyValueCache
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -28,15 +29,6 @@ from annotated.sparse import (
 from annotated.transformer import Transformer, TransformerConfig
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
 from annotated.variants import QueryKeyNormAttention, SlidingWindowAttention
-
-V, T = 40, 64
-Case = tuple[Callable, Any, dict[str, Any]]
-
-
-def texts(rows: int = 2, length: int = T, seed: int = 0) -> Tensor:
-    """Return ids from 3 on, (rows, length): 0 is padding, 1 starts, 2 ends."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(3, V, (rows, length), generator=generator)
 
 
 def pair() -> tuple[Tensor, Tensor]:
