@@ -3,22 +3,21 @@
 Every fault changes one thing in ``Small``, a decoder (or an encoder) that is sound: it
 knows padding (id 0) on either side, positions, packed documents and a cache. A row has
 the family whose probe must find it, what is wrong, and the public report of the same
-fault, where there is one. Most stand in the table at the end, by what a method does
-instead; the others are classes.
+fault, where there is one. They stand in the table at the end, by what a method does
+instead.
 """
 
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils.checkpoint import checkpoint
+from torch.utils.checkpoint import checkpoint  # noqa: F401, a row uses it
 
 V, T, D, H = 40, 64, 32, 4
 Case = tuple[Callable, Any, dict[str, Any]]
@@ -227,45 +226,35 @@ def cross_entropy(f: Callable, tokens: Any) -> Tensor:
 class Fault:
     """One row of the corpus."""
 
-    name: str  #: unique
+    name: str  #: unique; of the class or function, too
     family: str  #: the probe that must find it
     what: str  #: what is wrong, in a line
     report: str  #: of the same fault in public: owner/repo#number, or a title
-    make: Callable[[], Case]  #: what to call, its tokens, what the probes are told
+    code: str  #: the lines that make it
+    told: dict[str, Any]  #: what the probes are told; cache and packed: as it has them
+
+    def make(self) -> Case:
+        """Return what to call, its tokens, and what the probes are told."""
+        made, told = globals()[self.name], dict(self.told)
+        if not isinstance(made, type):  # a loss of a sound model
+            return Small(), texts(), {"loss": made, "pad": 0, "end": 2} | told
+        model = made()
+        if told.pop("cache", False):
+            told |= {"step": model.step, "reorder": model.reorder}
+        if told.pop("packed", False):
+            told["segments"] = model
+        if self.family == "scores":
+            tokens = torch.arange(8).reshape(2, 4).repeat(1, 2) % SCORED
+            return model, tokens, {"vocabulary": SCORED}
+        tokens = pair() if model.kind == "translation" else texts()
+        return model, tokens, {"kind": model.kind} | told
 
 
 FAULTS: dict[str, Fault] = {}
-WRITTEN: dict[str, str] = {}  # the source of those that stand in the table below
-
-
-def fault(family: str, what: str, report: str = "", **told: Any):
-    """Add a class (a fault in a model), or a function (a loss), to the corpus."""
-
-    def add(made: Any) -> Any:
-        def make() -> Case:
-            if not isinstance(made, type):
-                return Small(), texts(), {"loss": made, "pad": 0, "end": 2} | told
-            model, more = made(), dict(told)
-            if more.pop("cache", False):
-                more |= {"step": model.step, "reorder": model.reorder}
-            if more.pop("packed", False):
-                more["segments"] = model
-            if family == "scores":
-                tokens = torch.arange(8).reshape(2, 4).repeat(1, 2) % SCORED
-                return model, tokens, {"vocabulary": SCORED}
-            if model.kind != "causal":
-                more["kind"] = model.kind
-            return model, pair() if model.kind == "translation" else texts(), more
-
-        name = made.__name__
-        FAULTS[name] = Fault(name, family, what, report, make)
-        return made
-
-    return add
 
 
 def rows(table: str) -> None:
-    """Add a table of faults, each the body of a class, or what a loss returns.
+    """Add a table of faults, each the body of a class, or of a loss.
 
     ::
 
@@ -273,6 +262,8 @@ def rows(table: str) -> None:
         Name: what is wrong [owner/repo#number]
             method: what it returns (of `more`, what it does)
             method:
+                statements
+            def other(self, of, parameters):
                 statements
         Name(Base): of another model than `Small`
         name(f, x): of a loss
@@ -284,22 +275,21 @@ def rows(table: str) -> None:
     for row in re.split(r"\n+(?=\S)", table.strip()):
         first, *lines = _joined(row)
         if first.startswith("== "):
-            family, _, told = first[3:].partition(": ")
-            add = partial(fault, family, **eval(f"dict({told})"))
+            family, _, given = first[3:].partition(": ")
+            told = eval(f"dict({given})")
             continue
         pattern = r"(\w+)(?:\((.*?)\))?: (.*?)(?: \[(.*)\])?"
-        name, base, what, report = re.fullmatch(pattern, first).groups()
+        name, base, what, report = re.fullmatch(pattern, first).groups(default="")
         if base == "f, x":
-            *before, last = (f"    {line.strip()}\n" for line in lines)
-            body = "".join([*before, last.replace("    ", "    return ", 1)])
-            source = f"def {name}(f, x):\n{body}"
+            *before, last = (f"    {line.strip()}" for line in lines)
+            body = [*before, last.replace("    ", "    return ", 1)]
+            code = "\n".join([f"def {name}(f, x):", *body])
         else:
-            body = [_method(globals()[base or "Small"], line) for line in lines]
-            body = "\n".join(body or ["    pass"]).lstrip("\n")
-            source = f"class {name}({base or 'Small'}):\n{body}"
-        exec(compile(source, f"<{name}>", "exec"), globals())
-        WRITTEN[name] = source
-        add(what, report or "")(globals()[name])
+            base = base or "Small"
+            body = [_method(globals()[base], line) for line in lines or ["    pass"]]
+            code = "\n".join([f"class {name}({base}):", "\n".join(body).lstrip("\n")])
+        exec(compile(code, f"<{name}>", "exec"), globals())
+        FAULTS[name] = Fault(name, family, what, report, code, told)
 
 
 def _joined(row: str) -> list[str]:
@@ -319,7 +309,8 @@ def _method(base: type, line: str) -> str:
     """Return a line of a row as Python: a method of a base has its parameters."""
     found = re.fullmatch(r"    (\w+):(?: (.*))?", line)
     if not found:
-        return line  # a statement, or an attribute
+        blank = "\n" if line.startswith("    def ") else ""
+        return blank + line  # a statement, an attribute, the begin of a method
     method, does = found.groups()
     parameters = inspect.signature(getattr(base, method)).parameters.values()
     bare = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
@@ -358,106 +349,8 @@ def seen_before(x: Tensor) -> Tensor:
     return same.tril(-1).any(-1)
 
 
-# ---- modes and numbers ---------------------------------------------------------------
-
-modes = partial(fault, "modes and numbers")
-
-
-@modes("a submodule is put back into training mode")
-class StillTraining(Small):
-    def more(self):
-        self.dropout = nn.Dropout(0.1)
-
-    def eval(self):
-        super().eval()
-        self.dropout.train()
-        return self
-
-    def network(self, layer, x):
-        return self.dropout(super().network(layer, x))
-
-
-@modes("checkpoints draw another dropout", "allenai/OLMo-core#828", train=True)
-class DrawnAgain(Small):
-    def more(self):
-        self.dropout = nn.Dropout(0.3)
-
-    def network(self, layer, x):
-        def mapped(y):
-            return self.dropout(Small.network(self, layer, y))
-
-        return checkpoint(mapped, x, use_reentrant=False, preserve_rng_state=False)
-
-
-# ---- loss ----------------------------------------------------------------------------
-
-
 def flat(logits: Tensor, labels: Tensor, **how: Any) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), **how)
-
-
-loss = partial(fault, "loss")
-
-
-@loss(
-    "the model's own loss shifts labels that are shifted already",
-    "huggingface/transformers#47395",
-)
-class OwnLoss(Small):
-    def forward(self, input_ids, labels=None):
-        logits = super().forward(input_ids)
-        loss = (
-            None
-            if labels is None
-            else flat(logits[:, :-2], labels[:, 2:], ignore_index=-100)
-        )
-        return SimpleNamespace(logits=logits, loss=loss)
-
-
-# ---- parameters ----------------------------------------------------------------------
-
-parameters = partial(fault, "parameters")
-
-
-@parameters("the tie is cut by loading a state")
-class TieCut(Small):
-    def more(self):
-        self.output.weight = self.tokens.weight
-
-    def load_state_dict(self, state, *args, **kwargs):
-        self.output.weight = nn.Parameter(self.output.weight.clone())
-        return super().load_state_dict(state, *args, **kwargs)
-
-
-@parameters("the tie is cut by moving")
-class TieMoved(TieCut):
-    load_state_dict = Small.load_state_dict
-
-    def _apply(self, *args, **kwargs):
-        self.output.weight = nn.Parameter(self.output.weight.detach().clone())
-        return super()._apply(*args, **kwargs)
-
-
-@parameters("a random projection is no buffer, and isn't saved")
-class NotSaved(Small):
-    def __init__(self, config=None):
-        super().__init__()
-        self.config = {"d_model": D}
-
-    def more(self):
-        NotSaved.made = getattr(NotSaved, "made", 0) + 1
-        draw = torch.Generator().manual_seed(NotSaved.made)
-        self.projection = torch.randn(D, D, generator=draw)
-
-    def network(self, layer, x):
-        return super().network(layer, x @ self.projection)
-
-
-@parameters("a compiled model's names load nowhere", "rasbt/LLMs-from-scratch#580")
-class OtherNames(Small):
-    def state_dict(self, *args, **kwargs):
-        state = super().state_dict(*args, **kwargs)
-        return {f"_orig_mod.{name}": x for name, x in state.items()}
 
 
 # ---- the rows ------------------------------------------------------------------------
@@ -773,6 +666,13 @@ EncoderPacked(SmallEncoder): an encoder's documents see each other
     visible: super().visible(x)
 
 == modes and numbers
+StillTraining: a submodule is put back into training mode
+    more: self.dropout = nn.Dropout(0.1)
+    def eval(self):
+        super().eval()
+        self.dropout.train()
+        return self
+    network: self.dropout(super().network(layer, x))
 RunningMean: a running mean is updated in evaluation
     more: self.register_buffer("mean", torch.zeros(D))
     network:
@@ -830,12 +730,44 @@ end_is_padding(f, x): the end has the padding's id, and isn't asked for
         [huggingface/transformers#23530]
     flat(f(x)[:, :-1], x[:, 1:], ignore_index=2)
 
+== loss
+OwnLoss: the model's own loss shifts labels that are shifted already
+        [huggingface/transformers#47395]
+    def forward(self, input_ids, labels=None):
+        logits, loss = super().forward(input_ids), None
+        if labels is not None:
+            loss = flat(logits[:, :-2], labels[:, 2:], ignore_index=-100)
+        return SimpleNamespace(logits=logits, loss=loss)
+
 == loss: loss=cross_entropy
 LoudHead: embeddings of deviation 1 are the output, too: the first loss is far above
         ln v
     more: self.output.weight = self.tokens.weight
 
 == parameters
+TieCut: the tie is cut by loading a state
+    more: self.output.weight = self.tokens.weight
+    def load_state_dict(self, state, *args, **kwargs):
+        self.output.weight = nn.Parameter(self.output.weight.clone())
+        return super().load_state_dict(state, *args, **kwargs)
+TieMoved: the tie is cut by moving
+    more: self.output.weight = self.tokens.weight
+    def _apply(self, *args, **kwargs):
+        self.output.weight = nn.Parameter(self.output.weight.detach().clone())
+        return super()._apply(*args, **kwargs)
+NotSaved: a random projection is no buffer, and isn't saved
+    def __init__(self, config=None):
+        super().__init__()
+        self.config = {"d_model": D}
+    more:
+        NotSaved.made = getattr(NotSaved, "made", 0) + 1
+        draw = torch.Generator().manual_seed(NotSaved.made)
+        self.projection = torch.randn(D, D, generator=draw)
+    network: super().network(layer, x @ self.projection)
+OtherNames: a compiled model's names load nowhere [rasbt/LLMs-from-scratch#580]
+    def state_dict(self, *args, **kwargs):
+        state = super().state_dict(*args, **kwargs)
+        return {f"_orig_mod.{name}": x for name, x in state.items()}
 PlainList: layers stand in a plain list
     more: self.layers_of_list = [Layer()]
     states:
@@ -864,6 +796,12 @@ MendedTooLate(SmallEncoder): masked rows are mended after the softmax: NaN in gr
         return (scores + bias).softmax(-1).nan_to_num()
 
 == modes and numbers: train=True
+DrawnAgain: checkpoints draw another dropout [allenai/OLMo-core#828]
+    more: self.dropout = nn.Dropout(0.3)
+    network:
+        def mapped(y):
+            return self.dropout(Small.network(self, layer, y))
+        return checkpoint(mapped, x, use_reentrant=False, preserve_rng_state=False)
 IdleDropout: dropout is there and never acts
     more: self.dropout = nn.Dropout(0.1)
     network: F.dropout(super().network(layer, x), self.dropout.p, training=False)
