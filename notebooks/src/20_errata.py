@@ -3,7 +3,7 @@
 #
 # It's Friday evening, and the curve is falling. You've added one small thing to your GPT:
 # beside the tokens, attention may read a summary of every four of them, so that it sees far
-# for little. The plain GPT hasn't moved since lunch. Yours is far below it, on data that no
+# at little cost. The plain GPT hasn't moved since lunch. Yours is far below it, on data that no
 # model has seen before. The message to your colleagues is half written. **What do you ask
 # first?**
 
@@ -16,7 +16,7 @@ from annotated.chapters.ch20 import leaks as ch20
 ch20.triumph_figure(ch20.triumph()[2])
 
 # %% [markdown]
-# Ask what the data are. They're random digits, each drawn for itself. Nobody can know the next
+# Ask what the data are. They're random digits, drawn independently. Nobody can know the next
 # one, so no honest loss lies below $\ln 10 = 2.30$. **A loss that is too good is an error
 # message, and the only one that you get:** nothing crashed, and nothing will.
 #
@@ -33,8 +33,8 @@ ch20.triumph_figure(ch20.triumph()[2])
 # ## 20.1 What can the loss be?
 #
 # The first question costs a pencil. A loss in nats is $-\ln p$ of what came, so guessing among
-# $v$ equally likely symbols costs $\ln v$: 2.30 for ten digits, 10.8 for the 50,257 tokens of GPT-2. A
-# fresh model stands there or a little above ([chapter 8](08_copy_task.ipynb)). And every data set has a floor, its entropy, which no
+# $v$ equally likely symbols costs $\ln v$: 2.30 for ten digits, 10.8 for the 50,257 tokens of GPT-2. An
+# untrained model starts there or a little above ([chapter 8](08_copy_task.ipynb)). And every data set has a floor, its entropy, which no
 # model gets below. <!-- exact: 2.30 = log(10), 10.8 = log(50257) -->
 #
 # For English nobody knows the floor. So give the *same model* data whose floor you do know: random
@@ -299,7 +299,7 @@ say(
 # | Is it the same twice? | dropout that is on, state that stays, anything random | two calls |
 # | Who sees whom? | leaks, missing positions, dead layers | a call for each position |
 # | What does the loss ask for? | labels not shifted, shifted twice, padding counted, no end | one gradient |
-# | Does company matter? Padding? A cache? | rows that mix, masks of row 0, positions that start anew | a few calls |
+# | Do other rows matter? Padding? A cache? | rows that mix, masks of row 0, positions that start anew | a few calls |
 # | Do the chances add up to 1? | whatever peeks and isn't found above | a call for each text of a few tokens |
 # | Does every part get a gradient? | parts never called, detached, frozen | one backward pass |
 # | Can it learn one batch by heart? | a broken step | a hundred steps |
@@ -358,7 +358,7 @@ told("position-zero")
 told("backward-in-evaluation")
 
 # %% [markdown]
-# **The longer the vocabulary, the fainter the word** *(scale)*. All matrices are initialised alike, by
+# **The larger the vocabulary, the fainter the word** *(scale)*. All matrices are initialised alike, by
 # Glorot's rule: the more rows and columns, the smaller the numbers. For a matrix that's multiplied, that
 # keeps sums in bounds. A table of embeddings isn't multiplied, one row is looked up. So words get fainter with
 # every word that you add, next to positions that stay as loud as they were.
