@@ -111,6 +111,19 @@ def test_the_reformer_reads_the_future_by_its_sort():
     assert i < j and not torch.equal(before, after)
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("OnePair", "always from the very next token; by"),
+        ("RunningMean", "so does a second call: it keeps something"),
+        ("TopKeys", "they decide what is read (a sort, a top-k"),
+    ],
+)
+def test_a_hint_is_of_the_pair_that_was_found(name, hint):
+    said = ask(FAULTS[name].make(), only=["call", "future"])["future"].said
+    assert hint in said and ("sort" in said) == ("sort" in hint), said
+
+
 # ---- what a report says --------------------------------------------------------------
 
 
@@ -138,6 +151,7 @@ def test_a_report_is_data_a_text_and_a_drawing():
 def test_what_cannot_be_asked_is_not_passed():
     report = probe(Small(), texts())
     assert report.ok
+    assert probe(Small(), texts(), only="modes").outcomes[0].name.startswith("modes")
     states = {one.name: one.state for one in report.outcomes}
     silent = {name for name, state in states.items() if state == "not asked"}
     assert silent == {"padding", "cache", "packing", "loss"}
@@ -330,6 +344,13 @@ def test_shapes_that_fail_are_named_and_the_other_probes_go_on(condition, said):
     assert report["scores"].state == report["parameters"].state == "passed", report
 
 
+def test_a_model_that_reads_one_row_is_asked_row_by_row():
+    report = probe(only_for(lambda x: len(x) == 1), texts())
+    assert "tokens (2, 64) int64" in report["call"].said
+    for name in ("future", "reach", "modes and numbers", "parameters"):
+        assert report[name].state == "passed", report
+
+
 def test_a_model_that_is_random_or_raises_now_and_then_is_reported():
     report = probe(wrong(lambda s, x, y: y + 1e-3 * torch.randn_like(y)), texts())
     assert "it draws in evaluation" in report["modes and numbers"].said
@@ -389,6 +410,7 @@ def cross_entropy_of(f, tokens):
         (texts(), {"kind": "decoder"}, "kind must be one of 'causal', 'encoder'"),
         (texts(), {"kind": "translation"}, "a pair"),
         (texts(), {"only": ["futur"]}, "only must be one of"),
+        (texts(), {"pad": "0"}, "pad must be an id, an integer, got '0'"),
     ],
 )
 def test_arguments_that_cannot_be_meant_are_refused(tokens, how, error):

@@ -732,11 +732,12 @@ def _differences(result: Any, expected: Any, quote: bool) -> Iterator[str]:
         elif result.isnan().any() and not expected.isnan().any():
             yield "the result holds NaN (not a number)"
     elif isinstance(expected, list | tuple):
+        wanted = "1 value" if len(expected) == 1 else f"{len(expected)} values"
         if not isinstance(result, list | tuple):
-            yield f"expected {len(expected)} values, got {_described(result, quote)}"
+            yield f"expected {wanted}, got {_described(result, quote)}"
         elif len(result) != len(expected):
             found = len(result) if quote else "another number"
-            yield f"expected {len(expected)} values, got {found}"
+            yield f"expected {wanted}, got {found}"
         else:
             for place, pair in enumerate(zip(result, expected, strict=True), start=1):
                 inner = isinstance(pair[1], list | tuple)

@@ -1011,23 +1011,22 @@ def asked_of_loss(answer: Callable, source: str) -> object:
 def reading_on(
     answer: Callable, source: str, texts: list[Tensor], pieces: list[int], number: int
 ) -> object:
-    """Let an answer read texts in pieces, each token once; logits of each text."""
+    """Let an answer read texts by turns, in pieces, each token once; their logits."""
     _, model = _born(source, number)
     model.eval()
-    read, results = 0, []
+    read, pasts, found = 0, [None] * len(texts), [[] for _ in texts]
 
     def count(layer: nn.Module, given: tuple) -> None:
         nonlocal read
         read += given[0].shape[:2].numel()
 
     model.layers[0].register_forward_pre_hook(count)
-    for tokens in texts:
-        past, found = None, []
-        for piece in tokens.split(pieces, dim=1):
-            logits, past = answer(model, piece, past)
-            found.append(logits)
-        results.append(torch.cat(found, dim=1))
-    return "again" if read > sum(map(Tensor.numel, texts)) else results
+    for turn in zip(*(tokens.split(pieces, dim=1) for tokens in texts), strict=True):
+        for i, piece in enumerate(turn):
+            logits, pasts[i] = answer(model, piece, pasts[i])
+            found[i].append(logits)
+    again = read > sum(map(Tensor.numel, texts))
+    return "again" if again else [torch.cat(logits, dim=1) for logits in found]
 
 
 @torch.enable_grad()

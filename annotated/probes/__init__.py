@@ -17,6 +17,7 @@ Letters: b batch, t length, s source length, v vocabulary (``book/notation.md``)
 """
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,7 +49,14 @@ __all__ = ["NAMES", "Outcome", "Report", "probe", "require_sound"]
 
 def _call(s: Subject) -> str:
     """The function takes tokens, and gives logits of the right shape."""
-    out = s.first
+    try:
+        out = s.first
+    except Broken as error:
+        if len(s.text) > 1:  # if it reads a row alone, the others go on, row by row
+            s.inputs, s.rows = tuple(x[:1] for x in s.inputs), 1
+            with suppress(Broken):
+                s.first  # noqa: B018, it's kept
+        raise error
     shapes = [(1, s.text.shape[1]), (2, s.text.shape[1]), (2, 1)]
     s.afford(2 * len(shapes))
     refused = []
@@ -191,12 +199,17 @@ def probe(
         ``.example``, ``report.figure()``; ``print(report)``.
 
     Raises:
-        TypeError: if ``f`` can't be called, or ``tokens`` are no integers.
+        TypeError: if ``f`` can't be called, or tokens or ids are no integers.
         ValueError: if ``kind`` or a name in ``only`` is unknown, or there is no token.
     """
     require.choice(KINDS, kind=kind)
-    for name in (only := (only,) if isinstance(only, str) else only):
+    first = {name.split()[0]: name for name in NAMES}  # "modes" will do
+    only = [first.get(n, n) for n in ((only,) if isinstance(only, str) else only)]
+    for name in only:
         require.choice(NAMES, only=name)
+    for name, number in (("pad", pad), ("start", start), ("end", end)):
+        if number is not None and not isinstance(number, int):
+            raise TypeError(f"{name} must be an id, an integer, got {number!r}")
     if not callable(f):
         raise TypeError(f"f must be a module or a function, got {type(f).__name__}")
     texts = tokens if kind == "translation" else (tokens,)

@@ -78,7 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
     sys.path.insert(0, "")
     try:
         f = load(given.pop("name"))
-        tokens = read(given.pop("tokens"), given["kind"], given.pop("vocabulary"))
+        file = given.pop("tokens")
+        tokens = read(file, given["kind"], given.pop("vocabulary"))
         for name in ("loss", "step", "prefill"):
             module, _, function = (given[name] or "").partition(":")
             given[name] = (
@@ -89,6 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
     print(report)
+    if file is None and "call" in [one.name for one in report.failures]:
+        print("(ids were drawn: --tokens FILE or --vocabulary N says which there are)")
     return int(not report.ok)
 
 

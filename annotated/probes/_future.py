@@ -9,6 +9,7 @@ from annotated.probes._calls import (
     Failed,
     NotAsked,
     Subject,
+    difference,
 )
 
 PREFIXES = (1, 3, 7, 15, 31, 32, 63)
@@ -121,7 +122,7 @@ def _suffixes(s: Subject, length: int) -> None:
             i = int(leak[row].argmax())
             raise Failed(
                 f"a new suffix from token {cuts[row]} of {length} on moves logit {i} "
-                f"by {leak.max():.2g}{_selects(s)}{experts_hint(s)}",
+                f"by {leak.max():.2g}{_selects(s, cuts[row])}{experts_hint(s)}",
                 (i, cuts[row]),
                 (text[row].tolist(), changed[row].tolist()),
             )
@@ -145,7 +146,7 @@ def _leaks(s: Subject, at: list[int], leak: Tensor, how: str = "") -> None:
                 break
     text = s.real(rows=1)[0]
     example = text.tolist(), change_one(s, text[None], [j])[0].tolist()
-    hint = "" if how else _selects(s) + experts_hint(s)
+    hint = "" if how else _selects(s, j) + experts_hint(s)
     if not how:
         (i, j), example = _smallest(s, (i, j), example)
     raise Failed(
@@ -187,9 +188,9 @@ def embedded(s: Subject, text: Tensor, f=None, grad: bool = True):
         same = args and isinstance(args[0], Tensor) and args[0].shape == text.shape
         if same and torch.equal(args[0], text) and isinstance(output, Tensor):
             if output.dim() == 3 and not seen:
-                leaf = output.detach().requires_grad_()
-                seen.append(leaf)
-                return leaf + 0
+                seen.append(output.detach().requires_grad_())
+            if output.dim() == 3 and torch.equal(output, seen[0]):
+                return seen[0] + 0  # however often it is looked up
         return None
 
     hooks = [
@@ -290,12 +291,19 @@ def _one_pair(s: Subject, text: Tensor, cut: int, j: int) -> tuple[int, int]:
     return cut - 1, j
 
 
-def _selects(s: Subject) -> str:
-    """Return a hint if the future decides what is read, and isn't read itself."""
+def _selects(s: Subject, found: int) -> str:
+    """Return a hint if the future decides what is read, and isn't read itself.
+
+    Args:
+        s: the function, whose logits before a position move.
+        found: that position.
+    """
     t = s.text.shape[1]
-    cuts = [p for p in PREFIXES if p < t][: s.rows] or [1]
+    cuts = [p for p in (found, *PREFIXES) if p < t][: s.rows] or [1]
     try:
         text = _unlike_source(s).expand(len(cuts), -1)
+        if difference(s.run(text), s.run(text)).any():
+            return "; so does a second call: it keeps something, see modes and numbers"
         leak = _gradients(s, text, cuts)
     except (RuntimeError, Failed):
         return ""

@@ -33,23 +33,28 @@ def bands(record: dict[str, Any]) -> None:
     told = {name: findings(p) for name, p in patients.items()}
 
     def having(examination: str, finding: str) -> set[str]:
-        return {n for n, f in told.items() if f[examination] == finding}
+        return {n for n, f in told.items() if f[examination].startswith(finding)}
 
-    assert having("who sees whom", "later letters of its chunk") == {"Bo"}, CHUNK
-    assert having("who sees whom", "later letters") == {"Chen", "Lea"}
-    assert having("what the loss asks for", "the same") == {"Dana"}
-    assert having("what the loss asks for", "the one after the next") == {"Emre"}
-    assert having("what the loss asks for", "the next, and padding") == {"Fay"}
-    assert having("what the loss asks for", "the next, but no end") == {"Kofi"}
-    assert having("the same text twice", "differs") == {"Gita"}
-    assert having("step by step, with a cache", "differs") >= {"Hugo"}
-    assert "Ines" in having("a row alone, and in a batch", "differs")
-    assert having("gradients, part by part", "none: queries, keys") == {"Jun"}
+    signs = {
+        ("who sees whom", "Logits move when later letters change, but only"): "Bo",
+        ("who sees whom", "Logits move when later letters change."): "Chen Lea",
+        ("what the loss asks for", "It asks for the same"): "Dana",
+        ("what the loss asks for", "It asks for the one after the next"): "Emre",
+        ("what the loss asks for", "It asks for the next, and padding"): "Fay",
+        ("what the loss asks for", "It asks for the next, but no end"): "Kofi",
+        ("the same text twice", "They differ"): "Gita",
+        ("gradients, part by part", "There's none for: queries, keys."): "Jun",
+    }
+    for (examination, finding), names in signs.items():
+        assert having(examination, finding) == {*names.split()}, (finding, CHUNK)
+    assert having("step by step, with a cache", "They differ") >= {"Hugo"}
+    assert "Ines" in having("a row alone, and in a batch", "They differ")
     # what a low loss hides, and what a long training doesn't cure
-    assert {"Bo", "Dana", "Fay"} <= having("the best possible loss", "below")
-    assert {"Ada", "Gita", "Hugo"} <= having("the best possible loss", "at")
-    assert told["Jun"]["the best possible loss"] == "above"
-    assert told["Lea"]["the loss curve"] == "held-out is worse"
+    best = "the best possible loss"
+    assert {"Bo", "Dana", "Fay"} <= having(best, "Nobody")
+    assert {"Ada", "Gita", "Hugo"} <= having(best, "Nothing")
+    assert "Jun" in having(best, "Something")
+    assert "Lea" in having("the loss curve", "Held-out texts cost more")
     ways = {name for p in patients for name in _way(record, p)}
     dear = {"an attention map", "another seed", "twice as many steps"}
     assert not ways & dear, "the page: they are in no shortest way"

@@ -96,10 +96,11 @@ from annotated.page.notebook import say
 
 families = Counter(one.family for one in public_faults())
 recent = sum(one.year == 2026 for one in public_faults())
-(most, count), (next_most, next_count) = families.most_common(2)
+most = max(families.values())
+named = [f"**{name}**" for name, count in families.items() if count == most]
 say(
-    f"{recent} of the thirty are of 2026. {count} are about **{most}**, "
-    f"{next_count} about **{next_most}**. Hardly one raises an error."
+    f"{recent} of the thirty are of 2026. The most, {most} each, are about "
+    f"{', '.join(named[:-1])} and {named[-1]}. Hardly one raises an error."
 )
 
 # %% [markdown]
@@ -166,7 +167,7 @@ play(
 #
 # In the competition, with 1,024 tokens and counts in a hash table, the chances of a single next token added up to 277
 # ([#886](https://github.com/openai/parameter-golf/pull/886)), or above 1,000
-# ([#1147](https://github.com/openai/parameter-golf/pull/1147)). Divide by the sum, and the score is worse than without a cache.
+# ([#1147](https://github.com/openai/parameter-golf/pull/1147)).
 #
 # ## 20b.4 Four conditions
 #
@@ -185,6 +186,7 @@ scores = {
     "honest": honest,
     "1: labels aren't shifted": lambda x: scorers.not_shifted(model, x),
     "1: from the neighbours": scorers.neighbours,
+    "1: from right to left": lambda x: honest(x.flip(1)),
     "2: a cache for one": lambda x: scorers.with_cache(model, x, 0.5, False),
     "a cache for all": lambda x: scorers.with_cache(model, x, 0.5, True),
     "counts, after the score": lambda x: scorers.counted(x, "after"),
@@ -206,19 +208,20 @@ show_source(
     fold="Neighbours, the cache, and counts",
 )
 
-# %% Check: honest ones add up to 1, the others don't tags=["hide-input", "proof"]
-right = ("honest", "a cache for all", "counts, after the score")
+# %% Check: which add up to 1 tags=["hide-input", "proof"]
+right = {"honest", "a cache for all", "counts, after the score"}
+right |= {"1: from right to left"}
 for name, total in sums.items():
     assert (abs(total - 1) < 1e-9) == (name in right), (name, total)
-print(f"✓ {len(right)} honest scorers add up to 1, to 1e-9; the others don't")
+print(f"✓ {len(right)} scorers add up to 1, to 1e-9; the others don't")
 
 # %% [markdown]
-# All four conditions guard one number, and however they are broken, the sum shows it. `probes.probe(score, tokens, vocabulary=4)` adds up in the same way, for any function that returns log-chances.
+# All four conditions guard one number: whoever gains by breaking one has a sum above 1. A model that reads from right to
+# left breaks the first, adds up to 1, and has gained nothing. `probes.probe(score, tokens, vocabulary=4)` adds up in
+# the same way, for any function that returns log-chances.
 #
 # Reading the whole text, and then scoring all of it again with a full cache, took an entry from
-# 1.16 to 0.094 bits per byte ([#888](https://github.com/openai/parameter-golf/pull/888), closed). <!-- cited: 1.16, 0.094 --> Another participant tested his own
-# entry, found every one of 240 tested pairs leaking, and reported himself
-# ([#1240](https://github.com/openai/parameter-golf/pull/1240)).
+# 1.16 to 0.094 bits per byte ([#888](https://github.com/openai/parameter-golf/pull/888), closed). <!-- cited: 1.16, 0.094 -->
 #
 # ## 20b.5 The divisor
 #

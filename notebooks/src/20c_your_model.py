@@ -122,7 +122,8 @@ except AssertionError as error:
 # python -m annotated.probes mymodels:build --kind causal --pad 0 --tokens batch.pt
 # ```
 #
-# The exit status is 1 if something failed, and 2 if nothing could be asked.
+# The exit status is 1 if something failed, and 2 if nothing could be asked. A cross for padding *in front* counts if
+# your program pads in front, as batches of prompts do.
 #
 # ## 20c.4 If your model isn't like that
 #
@@ -132,6 +133,8 @@ except AssertionError as error:
 # | translates: `f(source, target)` | `kind="translation"`, tokens as a pair |
 # | wants a padding mask of its own | `mask=` its argument's name, or `mask(tokens)` |
 # | reads packed documents | `segments=` the name, or `segments(tokens, numbers)` |
+# | is trained with a loss | `loss=loss`, where `loss(f, tokens)` calls `f` and returns a number |
+# | returns `(logits, …)`, or an object | nothing: the logits are found |
 # | has dropout, or batch statistics | `train=True` asks in training mode, too |
 # | returns log-chances of texts | `vocabulary=`, its number of ids |
 #

@@ -22,21 +22,6 @@ def page(browser, request):
     page.close()
 
 
-def test_a_project_is_found_and_counted(page):
-    page.get_by_label("Find").fill("nanochat")
-    assert page.locator("tbody:visible th").all_inner_texts() == [
-        "karpathy/nanochat#844",
-        "karpathy/nanochat#452",
-    ]
-    assert page.locator("output").inner_text().strip() == "2 of 30 faults"
-
-
-def test_the_oldest_comes_first_by_keyboard(page):
-    page.get_by_role("button", name="Year").focus()
-    page.keyboard.press("Enter")
-    assert page.locator("tbody th").first.inner_text() == "codertimo/BERT-pytorch#32"
-
-
 def test_nothing_is_wider_than_the_window(page):
     page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -311,7 +311,7 @@ def _(draw, pieces):
 
 
 @read_on.case(
-    "a second text, after the first one",
+    "two texts by turns",
     hint="in the second text something is left of the first one",
 )
 def _(draw):

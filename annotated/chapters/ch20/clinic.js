@@ -11,18 +11,9 @@ const minutes = (list) => list.reduce((sum, name) => sum + data.minutes[name], 0
 const clock = (n) => `${n} minute${n === 1 ? "" : "s"}`;
 const quoted = (list) => list.map((name) => `“${name}”`).join(" and ");
 
-// ---- the shortest way: the cheapest examinations that nobody else answers alike
-
-function ways(count, from = 0) {
-  if (!count) return [[]];
-  return range(names.length - from).flatMap((k) =>
-    ways(count - 1, from + k + 1).map((rest) => [names[from + k], ...rest]));
-}
-const every = view.once("ways", () => [1, 2, 3].flatMap((n) => ways(n))
-  .sort((a, b) => minutes(a) - minutes(b)));
+const best = patient.way; // the cheapest examinations that nobody else answers alike
 const alike = (way) => data.patients.filter((one) =>
   way.every((name) => one.findings[name] === patient.findings[name]));
-const best = every.find((way) => alike(way).length === 1);
 
 // ---- what the reader does
 
@@ -38,7 +29,7 @@ function decided() {
   if (!other) return state.diagnosis === data.undecided ? "Choose a diagnosis first."
     : "No. Nobody here has that. What would show it?";
   const apart = names.find((name) => other.findings[name] !== patient.findings[name]);
-  return `No. With that, “${apart}” would say: ${other.findings[apart]}. `
+  return `No. With that, “${apart}” would say: “${other.findings[apart]}” `
     + (file.ordered.includes(apart) ? "Look again." : "You haven't asked.");
 }
 view.once("buttons", () => {
@@ -113,10 +104,10 @@ function matrix(rows, fill, labels) {
     box(left + edge + size * j, y0 + edge + size * i, size - 1, size - 1,
       { stroke: "var(--at-rule)", "stroke-width": 0.5, ...look });
   }));
-  if (labels) labels.forEach((symbol, i) => {
-    text(left + edge + size * (i + 0.5), y0 + 12, symbol, { "text-anchor": "middle", class: "code" });
-    text(left + 6, y0 + edge + size * (i + 0.5) + 5, symbol, { "text-anchor": "middle", class: "code" });
-  });
+  const label = (x, y, symbol) => text(x, y, symbol, { "text-anchor": "middle", class: "code" });
+  if (!labels) return;
+  rows[0].forEach((_, j) => label(left + edge + size * (j + 0.5), y0 + 12, labels[j] || "Σ"));
+  labels.forEach((symbol, i) => label(left + 6, y0 + edge + size * (i + 0.5) + 5, symbol));
 }
 function amount(value) {
   text(left, y0 + 30, value === 0 ? "0.0" : value < 0.001 ? value.toExponential(0) : value.toFixed(2),
@@ -177,7 +168,7 @@ else {
 return {
   values: {
     finding: patient.findings[state.examination], cost: data.minutes[state.examination],
-    way: best, minutes: minutes(best),
+    minutes: minutes(best),
   },
   room: data.room,
   says: file.verdict || (file.shown ? patient.says[file.shown]

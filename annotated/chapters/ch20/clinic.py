@@ -6,8 +6,10 @@ an end; after the first three, a letter is the one three places back with probab
 """
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +21,7 @@ from annotated import probes
 from annotated.attention import MultiHeadAttention, record_attention
 from annotated.gpt import GPT, GPTConfig
 from annotated.masks import causal_mask
+from annotated.transformer import FeedForward
 
 PAD, START, END, LETTERS, LONGEST = 0, 1, 2, 8, 14
 SYMBOLS = "·^.abcdefgh"
@@ -85,7 +88,8 @@ class SummaryAttention(MultiHeadAttention):
         super().__init__(d_model, heads)
         self.chunk, self.may_read = chunk, may_read or operator.lt
 
-    def forward(self, query, key=None, value=None, mask=None):
+    def with_means(self, query):
+        """Return all that is read, (b, t + n, d), and who may read it, (t, t + n)."""
         length = query.shape[1]
         own = torch.arange(length, device=query.device) // self.chunk  # (t,)
         chunks = own[-1] + 1
@@ -93,8 +97,14 @@ class SummaryAttention(MultiHeadAttention):
         means = members @ query / members.sum(dim=1, keepdim=True)  # (b, n, d)
         finished = self.may_read(torch.arange(chunks), own[:, None])  # (t, n)
         visible = torch.cat([causal_mask(length)[0, 0], finished], dim=1)
-        keys = torch.cat([query, means], dim=1)  # (b, t + n, d)
-        return super().forward(query, keys, keys, mask=visible[None, None])
+        return torch.cat([query, means], dim=1), visible[None, None]
+
+    def forward(self, query, key=None, value=None, mask=None):
+        keys, visible = self.with_means(query)
+        return super().forward(query, keys, keys, visible)
+
+    def weights(self, query, key=None, mask=None):
+        return super().weights(query, *self.with_means(query))
 
 
 class NormOver(nn.Module):
@@ -116,17 +126,6 @@ class DetachedAttention(MultiHeadAttention):
 
     def attend(self, q, k, v, mask=None):
         return super().attend(q.detach(), k.detach(), v, mask)
-
-
-class NoisyFeedForward(nn.Module):
-    """A feed-forward network with a dropout that isn't switched off."""
-
-    def __init__(self, inner: nn.Module):
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.dropout(self.inner(x), 0.2)  # training=True is its default
 
 
 class MaskInTraining(MultiHeadAttention):
@@ -153,11 +152,11 @@ def with_norms_over(axis: int) -> GPT:
 
 
 def noisy() -> GPT:
+    """Return a GPT with a dropout that isn't switched off: training=True by default."""
     model = small()
-    for module in [*model.modules()]:
-        for name, child in [*module.named_children()]:
-            if type(child).__name__ == "FeedForward":
-                setattr(module, name, NoisyFeedForward(child))
+    for module in model.modules():
+        if isinstance(module, FeedForward):
+            module.register_forward_hook(lambda *given: F.dropout(given[-1], 0.2))
     return model
 
 
@@ -190,80 +189,52 @@ class Patient:
     place: int | None = None  #: where each step of the cache stands; none: counted
 
 
-NOTHING = "nothing: this is the best possible"
 OTHERS = ("the learning rate is too high", "it is too small", "it overfits")
-PATIENTS = (
-    Patient(
-        "Ada",
-        "The loss hasn't moved for an hour. Nothing I try gets it lower.",
-        NOTHING,
-    ),
-    Patient(
-        "Bo",
-        "I added a summary for every four letters. The loss fell to a fifth!",
-        "it reads later letters of its own chunk",
-        lambda: small(lambda: SummaryAttention(32, 4, CHUNK, operator.le)),
-    ),
-    Patient(
-        "Chen",
-        "A new norm, and we're ahead of everyone.",
-        "its norm mixes all positions",
-        lambda: with_norms_over(1),
-    ),
-    Patient(
-        "Dana",
-        "The loss is almost zero, and it writes one letter forever.",
-        "its label is the symbol that it reads",
-        ahead=0,
-    ),
-    Patient(
-        "Emre",
-        "The loss is fine. What it writes isn't.",
-        "its label is the symbol after the next",
-        ahead=2,
-    ),
-    Patient(
-        "Fay",
-        "A far better loss than Ada's, but what it writes is no better.",
-        "padding counts in its loss",
-        silent=(),
-    ),
-    Patient(
-        "Gita",
-        "Each time that I evaluate it, I get another number.",
-        "dropout is on in evaluation",
-        noisy,
-    ),
-    Patient(
-        "Hugo",
-        "Its loss is as good as Ada's. In production it writes nonsense.",
-        "each step of its cache is at position 0",
-        place=0,
-    ),
-    Patient(
-        "Ines",
-        "The loss is middling, and a single customer gets nonsense.",
-        "rows of a batch see each other",
-        lambda: with_norms_over(0),
-    ),
-    Patient(
-        "Jun",
-        "It learns, but it stops too early. Do I need a larger model?",
-        "queries and keys get no gradient",
-        lambda: small(lambda: DetachedAttention(32, 4, causal=True)),
-    ),
-    Patient(
-        "Kofi",
-        "Its loss is the best I can hope for, but it never stops writing.",
-        "the end is never asked for",
-        silent=(PAD, END),
-    ),
-    Patient(
-        "Lea",
-        "On held-out texts it does worse than in training. Overfitting?",
-        "it sees later letters, in evaluation only",
-        lambda: small(lambda: MaskInTraining(32, 4, causal=True)),
-    ),
+#: name: diagnosis, and below it what its owner says
+BROUGHT = """
+Ada: nothing: this is the best possible
+    The loss hasn't moved for an hour. Nothing I try gets it lower.
+Bo: it reads later letters of its own chunk
+    I added a summary for every four letters. The loss fell to a fifth!
+Chen: its norm mixes all positions
+    A new norm, and we're ahead of everyone.
+Dana: its label is the symbol that it reads
+    The loss is almost zero, and it writes one letter forever.
+Emre: its label is the symbol after the next
+    The loss is fine. What it writes isn't.
+Fay: padding counts in its loss
+    A far better loss than Ada's, but what it writes is no better.
+Gita: dropout is on in evaluation
+    Each time that I evaluate it, I get another number.
+Hugo: each step of its cache is at position 0
+    Its loss is as good as Ada's. In production it writes nonsense.
+Ines: rows of a batch see each other
+    The loss is middling, and a single customer gets nonsense.
+Jun: queries and keys get no gradient
+    It learns, but it stops too early. Do I need a larger model?
+Kofi: the end is never asked for
+    Its loss is the best I can hope for, but it never stops writing.
+Lea: it sees later letters, in evaluation only
+    On held-out texts it does worse than in training. Overfitting?
+"""
+BROKEN: dict[str, dict[str, Any]] = {
+    "Bo": {
+        "make": partial(small, partial(SummaryAttention, 32, 4, CHUNK, operator.le))
+    },
+    "Chen": {"make": partial(with_norms_over, 1)},
+    "Dana": {"ahead": 0},
+    "Emre": {"ahead": 2},
+    "Fay": {"silent": ()},
+    "Gita": {"make": noisy},
+    "Hugo": {"place": 0},
+    "Ines": {"make": partial(with_norms_over, 0)},
+    "Jun": {"make": partial(small, partial(DetachedAttention, 32, 4, causal=True))},
+    "Kofi": {"silent": (PAD, END)},
+    "Lea": {"make": partial(small, partial(MaskInTraining, 32, 4, causal=True))},
+}
+PATIENTS = tuple(
+    Patient(name, complaint, diagnosis, **BROKEN.get(name, {}))
+    for name, diagnosis, complaint in re.findall(r"(\w+): (.*)\n    (.*)", BROUGHT)
 )
 DIAGNOSES = (*sorted(p.diagnosis for p in PATIENTS), *OTHERS)
 
@@ -373,8 +344,15 @@ def asked_at(patient: Patient, tokens: Tensor) -> list[str]:
 
 
 @torch.no_grad()
-def reach(model: GPT, tokens: Tensor) -> list[list[int]]:
-    """Return which logits i move when letter j is another, for texts (b, t)."""
+def reach(model: Callable, tokens: Tensor, symbols: int, first: int = 0) -> Tensor:
+    """Return which logits i move when token j becomes another, (t, t), as booleans.
+
+    Args:
+        model: gives logits (b, t, v); random numbers are the same at every call.
+        tokens: ids, (b, t).
+        symbols: how many ids there are to change one to.
+        first: the smallest of them.
+    """
 
     def read(text: Tensor) -> Tensor:
         torch.manual_seed(0)
@@ -383,9 +361,9 @@ def reach(model: GPT, tokens: Tensor) -> list[list[int]]:
     before, columns = read(tokens), []
     for j in range(tokens.shape[1]):
         changed = tokens.clone()
-        changed[:, j] = 3 + (tokens[:, j] - 2) % LETTERS
-        columns.append((read(changed) != before).any(dim=-1).any(dim=0).int())
-    return torch.stack(columns, dim=1).tolist()
+        changed[:, j] = first + (tokens[:, j] - first + 1) % symbols
+        columns.append((read(changed) != before).any(dim=-1).any(dim=0))
+    return torch.stack(columns, dim=1)
 
 
 def gradients(model: GPT, patient: Patient, tokens: Tensor) -> dict[str, float]:
@@ -446,7 +424,7 @@ def examine(patient: Patient) -> dict[str, Any]:
         "loss": loss_on(model, patient, held_out),
         "floor": floor(held_out),
         "twice": twice,
-        "reach": reach(model, longest),
+        "reach": reach(model, longest, LETTERS, 3).int().tolist(),
         "read": [SYMBOLS[i] for i in padded[0].tolist()],
         "asked": asked_at(patient, padded),
         "company": company,
@@ -466,25 +444,24 @@ def examine(patient: Patient) -> dict[str, Any]:
 
 
 def near(loss: float, best: float) -> str:
-    """Return on which side of the ``best`` possible a ``loss`` lies; 3 % are near."""
+    """Say on which side of the ``best`` possible a ``loss`` lies; 3 % are near."""
     if abs(loss / best - 1) < 0.03:
-        return "at"
-    return "below" if loss < best else "above"
+        return "Nothing is missing."
+    return "Nobody can be that good." if loss < best else "Something is missing."
 
 
 def findings(p: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each examination of a record tells, in a word or two."""
+    """Return what each examination of a record tells, in a sentence."""
     best = p["floor"]
-    later = [
-        (i, j)
-        for i, row in enumerate(p["reach"])
-        for j, seen in enumerate(row)
-        if seen and j > i
+    pairs = [
+        (i, j) for i, row in enumerate(p["reach"]) for j, on in enumerate(row) if on
     ]
-    sees = "nothing later"
+    later = [(i, j) for i, j in pairs if j > i]
+    sees = "No logit moves when a later letter changes."
     if later:
         chunked = all(i // CHUNK == j // CHUNK for i, j in later)
-        sees = f"later letters{' of its chunk' if chunked else ''}"
+        only = ", but only within chunks of four" if chunked else ""
+        sees = f"Logits move when later letters change{only}."
     read, asked = p["read"], p["asked"]
     wants = "the next"
     if asked[0] != read[1]:
@@ -493,27 +470,28 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
         wants = "the next, and padding"
     elif "." not in asked:
         wants = "the next, but no end"
-    words = [w.strip("^.·") for w in p["writes"]]
+    words = [text.strip("^.·") for text in p["writes"]]
     pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
-    rhythm = sum(pairs) / len(pairs) > 0.5 if pairs else False
-    ends = all(w.endswith(".") for w in p["writes"])
-    final = sum(p["curve"][-2:]) / 2
-    dead = [kind for kind, norm in p["gradients"].items() if norm == 0]
+    rule = "The rule shows" if sum(pairs) > len(pairs) / 2 else "The rule is lost"
+    ends = "every" if all(w.endswith(".") for w in p["writes"]) else "not every"
+    worse = p["loss"] > 1.1 * sum(p["curve"][-2:]) / 2
+    dead = ", ".join(kind for kind, norm in p["gradients"].items() if norm == 0)
+    differ = "They differ, by far more than rounding."
+    same = "They are the same, up to rounding."
     return {
         "the best possible loss": near(p["loss"], best),
-        "the loss curve": "held-out is worse"
-        if p["loss"] > 1.1 * final
-        else "as held-out",
-        "the same text twice": "differs" if p["twice"] else "the same",
+        "the loss curve": f"Held-out texts cost {'more' if worse else 'as much'}.",
+        "the same text twice": differ if p["twice"] else "They are exactly the same.",
         "who sees whom": sees,
-        "what the loss asks for": wants,
-        "a row alone, and in a batch": "differs" if p["company"] > 1e-3 else "the same",
-        "gradients, part by part": f"none: {', '.join(dead)}" if dead else "all",
+        "what the loss asks for": f"It asks for {wants}.",
+        "a row alone, and in a batch": differ if p["company"] > 1e-3 else same,
+        "gradients, part by part": f"There's none for: {dead}."
+        if dead
+        else "Every part gets a gradient.",
         "an attention map": "",
-        "what it writes": f"{'rhythm' if rhythm else 'no rhythm'}, "
-        f"{'ends' if ends else 'no end'}",
-        "step by step, with a cache": "differs" if p["cache"] > 1e-3 else "the same",
-        "one batch by heart": "learned" if p["heart"] < 0.5 * best else "not learned",
+        "what it writes": f"{rule}; {ends} text ends.",
+        "step by step, with a cache": differ if p["cache"] > 1e-3 else same,
+        "one batch by heart": "Learnt." if p["heart"] < 0.5 * best else "Not learnt.",
         "another seed": near(p["another"], best),
         "twice as many steps": near(p["longer"], best),
     }

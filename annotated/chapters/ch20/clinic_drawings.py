@@ -14,7 +14,6 @@ from annotated.chapters.ch20.clinic import (
 )
 from annotated.page.frames import Choice, Html, explorer, static
 from annotated.page.notebook import show_table
-from annotated.probes import NAMES
 
 UNDECIDED = "not yet"
 DRAWN = """name complaint diagnosis curve loss floor twice reach read asked company
@@ -22,56 +21,27 @@ gradients map symbols writes cache heart another longer""".split()
 
 
 def sentences(p: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each examination of a patient's record says, in a sentence."""
-    told = findings(p)
-    sides = {
-        "below": "Nobody can honestly be that good.",
-        "at": "Nothing is missing.",
-        "above": "Something is missing.",
-    }
-    sees = {
-        "nothing later": "No logit moves when a later symbol is changed.",
-        "later letters": "Logits move when later symbols are changed.",
-        "later letters of its chunk": "Logits move when later symbols are changed, but "
-        "only within chunks of four.",
-    }
-    differ = {
-        "differs": "They differ, by far more than rounding.",
-        "the same": "They are the same, up to rounding.",
-    }
-    gradients = told["gradients, part by part"]
-    rhythm, ends = told["what it writes"].split(", ")
-    repeats = "mostly repeats" if rhythm == "rhythm" else "rarely repeats"
-    stops = "Every text ends." if ends == "ends" else "Not every text ends."
-    first = p["curve"][0]
-    return {
-        "the best possible loss": f"Its loss is {p['loss']:.2f}. If you know the rule "
-        f"of the language, you reach {p['floor']:.2f}. "
-        + sides[told["the best possible loss"]],
-        "the loss curve": f"From {first:.2f} to {p['curve'][-1]:.2f} in training; "
-        f"{p['loss']:.2f} on held-out texts.",
-        "the same text twice": "Two calls give exactly the same."
-        if told["the same text twice"] == "the same"
-        else "Two calls on the same text differ.",
-        "who sees whom": sees[told["who sees whom"]],
-        "what the loss asks for": f"It asks for {told['what the loss asks for']}.",
-        "a row alone, and in a batch": "A row's logits, alone and with seven others: "
-        + differ[told["a row alone, and in a batch"]],
-        "gradients, part by part": "Every part gets a gradient."
-        if gradients == "all"
-        else f"Without a gradient: {gradients.removeprefix('none: ')}.",
+    """Return what the page says below each examination of a patient's record."""
+    loss, first, last = p["loss"], p["curve"][0], p["curve"][-1]
+    summaries = " Σ: the summary of four." if len(p["map"][0]) > len(p["map"]) else ""
+    before = {
+        "the best possible loss": f"Its loss is {loss:.2f}. Who knows the language's "
+        f"rule reaches {p['floor']:.2f}.",
+        "the loss curve": f"From {first:.2f} to {last:.2f} in training; {loss:.2f} on "
+        "held-out texts.",
+        "the same text twice": "The logits of two calls:",
+        "a row alone, and in a batch": "A row's logits, alone and with seven others:",
         "an attention map": "The last layer, the mean of its heads. Down: a query; "
-        "across: the keys that it sees.",
-        "what it writes": f"A letter {repeats} the one three places back. {stops}",
-        "step by step, with a cache": "Logits read one by one, and all at once: "
-        + differ[told["step by step, with a cache"]],
-        "one batch by heart": f"Eight texts, read 100 times: the loss is "
-        f"{p['heart']:.2f}.",
-        "another seed": f"With another seed the loss is {p['another']:.2f}, "
-        f"with this one {p['loss']:.2f}.",
+        f"across: the keys that it sees.{summaries}",
+        "step by step, with a cache": "Logits read one by one, and all at once:",
+        "one batch by heart": f"Eight texts, read 100 times: {p['heart']:.2f}.",
+        "another seed": f"With another seed the loss is {p['another']:.2f}, with this "
+        f"one {loss:.2f}.",
         "twice as many steps": f"After {2 * STEPS} steps the loss is "
-        f"{p['longer']:.2f}, after {STEPS} it is {p['loss']:.2f}.",
+        f"{p['longer']:.2f}, after {STEPS} it is {loss:.2f}.",
     }
+    told = findings(p).items()
+    return {name: f"{before.get(name, '')} {said}".strip() for name, said in told}
 
 
 def rounded(value: Any) -> Any:
@@ -93,13 +63,14 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
     shown, checks, names = [], [], [*EXAMINATIONS]
     for i, p in enumerate(patients):
         told = findings(p)
-        one = {name: rounded(p[name]) for name in DRAWN}
+        way = shortest(patients, p["name"])
+        one = {name: rounded(p[name]) for name in DRAWN} | {"way": way}
         shown.append(one | {"findings": told, "says": sentences(p)})
-        asked, way = names[i % len(names)], shortest(patients, p["name"])
+        asked = names[i % len(names)]
         state = {"patient": p["name"], "examination": asked, "diagnosis": UNDECIDED}
         minutes = sum(EXAMINATIONS[name] for name in way)
         values = {"finding": told[asked], "cost": EXAMINATIONS[asked]}
-        checks.append((state, values | {"way": way, "minutes": minutes}))
+        checks.append((state, values | {"minutes": minutes}))
     return explorer(
         static("ch20/clinic.js"),
         {
@@ -122,33 +93,16 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
 
 
 def ways_table(record: Mapping[str, Any]) -> Html:
-    """Show, behind a click, each patient's diagnosis and the shortest way to it."""
+    """Show, behind a click, each diagnosis, the shortest way, and what probes say."""
     rows: list[Sequence[str]] = []
     for p in record["patients"]:
         way = shortest(record["patients"], p["name"])
         minutes = sum(EXAMINATIONS[name] for name in way)
+        failed = (name for name, state, _ in p["probes"] if state == "failed")
         rows.append((p["name"], p["diagnosis"], "; ".join(way), f"{minutes} min"))
-    table = show_table(("", "what it is", "the shortest way", "costs"), rows)
+        rows[-1] += (", ".join(failed) or "none",)
+    header = ("", "what it is", "the shortest way", "costs", "probes that fail")
     fold = (
         "<details><summary>All diagnoses, and the shortest ways</summary>{}</details>"
     )
-    return Html(Markup(fold).format(Markup(table.text)))
-
-
-MARKS = {"passed": "·", "failed": "✗", "not asked": "–"}
-SHORT = {"modes and numbers": "modes"}
-
-
-def probes_table(record: Mapping[str, Any]) -> Html:
-    """Show what each probe that was asked said of each patient: ✗ it failed."""
-    patients = record["patients"]
-    asked = {n for p in patients for n, state, _ in p["probes"] if state != "not asked"}
-    names = [name for name in NAMES if name in asked - {"call"}]
-    rows = []
-    for p in patients:
-        said = {name: state for name, state, _ in p["probes"]}
-        marks = [MARKS[said[name]] for name in names]
-        rows.append((p["name"], *marks))
-    header = ("", *(SHORT.get(name, name) for name in names))
-    caption = "✗ the probe failed; · it passed; – it could not be asked of this one."
-    return show_table(header, rows, caption)
+    return Html(Markup(fold).format(Markup(show_table(header, rows).text)))

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib.pyplot as plt
 import torch
 
 from annotated.page.frames import Html
-from annotated.page.pictures import Matrix, chain
+from annotated.page.notebook import show
+from annotated.page.plots import COLOURS, WEIGHTS
 from annotated.probes import NAMES
 
 SHORT = {"modes and numbers": "modes"}
@@ -36,17 +38,25 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
         record: that of the benchmark ``probes``.
     """
     families, shares = corpus_shares(record)
-    asked = [i for i, name in enumerate(NAMES) if name != "call"]
-    short = {name: SHORT.get(name, name) for name in NAMES}
-    return chain(
-        Matrix(
-            shares[:, asked],
-            rows=[short[name] for name in families],
-            columns=[short[NAMES[i]] for i in asked],
-            weights=True,
-        ),
-        caption="Recorded. A row for each family of faults, a column for each probe: "
-        "the share that it found.",
+    probes = [SHORT.get(name, name) for name in NAMES if name != "call"]
+    figure, ax = plt.subplots(figsize=(8.4, 4.2))
+    asked = shares[:, [name != "call" for name in NAMES]].numpy()
+    ax.imshow(asked, cmap=WEIGHTS, vmin=0, vmax=1, aspect="auto")
+    for i, j in zip(*asked.nonzero(), strict=True):
+        ink = "w" if asked[i, j] > 0.5 else COLOURS["ink"]
+        number = f"{100 * asked[i, j]:.0f}" if asked[i, j] < 1 else ""
+        ax.text(j, i, number, ha="center", va="center", color=ink, size=9)
+    ax.set_xticks(range(len(probes)), probes, rotation=35, ha="left")
+    ax.set_yticks(range(len(families)), [SHORT.get(f, f) for f in families])
+    ax.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
+    ax.grid(visible=False)
+    return show(
+        figure,
+        title="Each probe finds its own family, and what it does elsewhere",
+        caption="Recorded. Down: a family of faults; across: a probe, and how many of "
+        "them it found, in per cent. Dark: all.",
+        alt="A square of eleven families of faults by eleven probes: 100% on the "
+        "diagonal. " + corpus_words(record),
     )
 
 

@@ -21,6 +21,8 @@ ROW = Markup(
 )
 STYLE = """
 .annotated-slips { font: 0.875rem/1.4 var(--at-sans); }
+.annotated-slips [aria-label^=All] { max-height: 34rem; overflow: auto; }
+.annotated-slips output { margin-left: 0.6rem; }
 .annotated-slips table { border-collapse: collapse; width: 100%; }
 .annotated-slips :is(td, th) { padding: 0.3rem 0.5rem; text-align: left; }
 .annotated-slips tr { vertical-align: top; }
@@ -52,17 +54,18 @@ def slips_table(record: Mapping[str, Any]) -> Html:
 
 
 def opening_table(noun: str, columns: Sequence[str], rows: Sequence[Markup]) -> Html:
-    """Show a table that is searched and sorted, and whose rows open.
+    """Show a table that is searched, sorted and scrolled, and whose rows open.
 
     Args:
-        noun: what the rows are, for their count.
+        noun: what the rows are, for their count: all "slips".
         columns: names of the columns.
         rows: a body each, whose first row is the table's and whose second opens.
     """
     head = Markup().join(Markup('<th scope="col">{}</th>').format(c) for c in columns)
-    table = Markup("<table><thead><tr>{}</tr></thead>{}</table>").format(
-        head, Markup().join(rows)
-    )
+    table = Markup(
+        '<div tabindex="0" role="region" aria-label="All {}">'
+        "<table><thead><tr>{}</tr></thead>{}</table></div>"
+    ).format(noun, head, Markup().join(rows))
     root = name_of("slips", table)
     script = f"((root) => {{\n{static('ch20/slips_table.js')}}})"
     run = f'<script>{script}(document.getElementById("{root}"));</script>'

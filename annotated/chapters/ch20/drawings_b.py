@@ -7,7 +7,8 @@ import torch
 from markupsafe import Markup
 
 from annotated.chapters.ch20.drawings import STYLE, opening_table
-from annotated.chapters.ch20.public import PublicFault, ask, code, public_faults
+from annotated.chapters.ch20.faults import FAULTS
+from annotated.chapters.ch20.public import PublicFault, ask, public_faults
 from annotated.chapters.ch20.scorers import blended
 from annotated.gpt import GPT
 from annotated.page.diagrams import Drawing
@@ -35,7 +36,7 @@ def told(name: str) -> Html:
         name: of the fault, in the corpus.
     """
     style = f"{render('tokens')}<style>{STYLE}</style>"
-    opened = OPENED.format(name, code(name), ask(name))
+    opened = OPENED.format(name, FAULTS[name].code, ask(name))
     return Html(f'{style}<div class="annotated-slips">{opened}</div>')
 
 
@@ -56,7 +57,7 @@ def public_table(said: Mapping[str, Outcome]) -> Html:
 
 def _row(one: PublicFault, said: Outcome) -> Markup:
     report = Markup("/<wbr>").join(one.report.split("/"))  # breaks on a phone
-    opened = OPENED.format(one.report, one.code(), said)
+    opened = OPENED.format(one.report, one.code, said)
     return ROW.format(one, report=report, opened=opened)
 
 

@@ -7,25 +7,20 @@ from functools import cache, partial
 from statistics import mean
 
 import matplotlib.pyplot as plt
-import numpy
 import torch
-from markupsafe import Markup
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
+from matplotlib.colors import ListedColormap
 from torch import Tensor, nn
 
 from annotated.attention import MultiHeadAttention
-from annotated.chapters.ch20.clinic import CHUNK, NormOver, SummaryAttention
+from annotated.chapters.ch20.clinic import CHUNK, NormOver, SummaryAttention, reach  # noqa: F401, the page
 from annotated.gpt import GPT, GPTConfig, next_token_loss
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import COLOURS, OTHER, plot_lines
-from annotated.probes import Report
 from annotated.reformer import Reformer, ReformerConfig
 
 DIGITS, LENGTH, STEPS, ROWS, RATE = 10, 32, 500, 32, 5e-3
-SQUARE = numpy.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])
 
 
 def digits(rows: int, seed: int, symbols: int = DIGITS) -> Tensor:
@@ -130,28 +125,6 @@ def triumph_figure(losses: Mapping[str, Sequence[float]]) -> Html:
 # ---- who sees whom -------------------------------------------------------------------
 
 
-@torch.no_grad()
-def reach(model: Callable[[Tensor], Tensor], tokens: Tensor, symbols: int) -> Tensor:
-    """Return which logits i move when token j becomes another, (t, t), as booleans.
-
-    Args:
-        model: gives logits (b, t, v); random numbers are the same at every call.
-        tokens: ids, (b, t).
-        symbols: how many ids there are.
-    """
-
-    def read(text: Tensor) -> Tensor:
-        torch.manual_seed(0)
-        return model(text)
-
-    before, columns = read(tokens), []
-    for j in range(tokens.shape[1]):
-        changed = tokens.clone()
-        changed[:, j] = (tokens[:, j] + 1) % symbols
-        columns.append((read(changed) != before).any(dim=-1).any(dim=0))
-    return torch.stack(columns, dim=1)
-
-
 def reach_figure(
     found: Mapping[str, Tensor], title: str, caption: str, alt: str
 ) -> Html:
@@ -164,21 +137,13 @@ def reach_figure(
         alt: what is to be seen, in words.
     """
     figure, axes = plt.subplots(1, len(found), figsize=(8.6, 3.5), squeeze=False)
+    colors = ListedColormap(["none", OTHER, COLOURS["wrong"]])
     for ax, (name, seen) in zip(axes[0], found.items(), strict=True):
-        t = len(seen)
-        later = torch.ones(t, t, dtype=torch.bool).triu(1)
-        for cells, color in ((seen & ~later, OTHER), (seen & later, COLOURS["wrong"])):
-            squares = [
-                Path(0.9 * SQUARE + (j + 0.05, i + 0.05), closed=True)
-                for i, j in cells.nonzero().tolist()
-            ]
-            if squares:
-                path = Path.make_compound_path(*squares)
-                ax.add_patch(PathPatch(path, fc=color, lw=0))
-        ax.plot([0, t], [0, t], color=COLOURS["muted"], lw=1)
-        ax.set(title=name, xlim=(0, t), ylim=(t, 0), xlabel="across: token j")
-        ax.set(xticks=(), yticks=())
-        ax.set_aspect("equal")
+        kinds = seen.int() + seen.triu(1).int()  # 2: a later token
+        ax.pcolormesh(kinds, cmap=colors, vmin=0, vmax=2)
+        ax.axline((0, 0), slope=1, color=COLOURS["muted"], lw=1)
+        ax.set(title=name, xlim=(0, len(seen)), ylim=(len(seen), 0), aspect="equal")
+        ax.set(xlabel="across: token j", xticks=(), yticks=())
         ax.grid(visible=False)
     return show(figure, title=title, caption=caption, alt=alt)
 
@@ -199,35 +164,6 @@ def summaries_picture(seen: Tensor, repaired: Tensor) -> Html:
         Matrix(repaired.float(), "chunk < own", **labels),
         caption="A column for each of eight tokens. 1: it reads that chunk's summary.",
     )
-
-
-def report_figure(report: Report) -> Html:
-    """Show the figure of a report in the style of the page."""
-    figure = report.figure()
-    (ax,) = figure.axes
-    ax.set(title="", ylabel="")
-    ax.grid(visible=False)
-    return show(
-        figure,
-        title=f"The probes' own picture of {report.name}: report.figure()",
-        caption="Across: the token that was changed; down: the logit. Red: it's later.",
-        alt="A square of 32 by 32 cells: grey below the diagonal, and red triangles "
-        "above it, one for each chunk of four.",
-    )
-
-
-def boxed(table: Html, label: str) -> Html:
-    """Return a long table in a box of its own, which scrolls.
-
-    Args:
-        table: the table.
-        label: its name, for those who can't see it.
-    """
-    box = Markup(
-        '<div tabindex="0" role="region" aria-label="{}" '
-        'style="max-height: 34rem; overflow: auto">{}</div>'
-    )
-    return Html(box.format(label, Markup(table.text)))
 
 
 # ---- why equal shapes, and why no tolerance ------------------------------------------

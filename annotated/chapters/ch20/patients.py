@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from annotated import probes, require
+from annotated.chapters.ch20 import faults as corpus
 from annotated.checks import Change, Draw, changes, material, replaced
 
 SOUND = '''\
@@ -137,109 +138,71 @@ if __name__ == "__main__":
     train()
 '''
 
-# family of the probe that must find it -> changes of SOUND, "corpus's name: what it is"
-TABLES = {
-    "future": r"""
+# changes of SOUND, each with the name that the same fault has in the corpus
+TABLE = r"""
 torch.ones(t, t, dtype=torch.bool).tril()
-    torch.ones(t, t, dtype=torch.bool)  # NoMask: nothing hides later tokens
-    torch.ones(t, t, dtype=torch.bool).tril(1)
-        # OneAhead: the mask's diagonal is one too high
-    torch.arange(t)[:, None] // 8 >= torch.arange(t) // 8
-        # Chunks: the mask is causal between chunks of 8 and full inside
-    torch.arange(t)[:, None] - torch.arange(t) < 8
-        # Window: the window is open towards the future
+    torch.ones(t, t, dtype=torch.bool)  # NoMask
+    torch.ones(t, t, dtype=torch.bool).tril(1)  # OneAhead
+    torch.arange(t)[:, None] // 8 >= torch.arange(t) // 8  # Chunks
+    torch.arange(t)[:, None] - torch.arange(t) < 8  # Window
 self.places(place) -> (self.places(place) + self.tokens(tokens).roll(1, dims=1))
-        # Circular: a shift by roll brings the last token to the first
-scores.masked_fill(~may, -torch.inf) -> (scores - 9.0 * ~may)
-        # SoftMask: later keys get −9 added to their scores, not −∞
-softmax(dim=-1) -> softmax(dim=-2)  # WrongAxis: the softmax is over queries
+        # Circular
+scores.masked_fill(~may, -torch.inf) -> (scores - 9.0 * ~may)  # SoftMask
+softmax(dim=-1) -> softmax(dim=-2)  # WrongAxis
 y = self.second(x)
-    y = self.second(F.layer_norm(x, x.shape[1:]))
-        # NormOverTime: a normalisation over positions and features together
-    y = self.second(x + x.mean(dim=1, keepdim=True))
-        # GlobalMean: a mean over the whole text is added
-    y = self.second(x + F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).mean(dim=-1))
-        # Centred: a mean over neighbours is centred
-""",
-    "padding": r"""
+    y = self.second(F.layer_norm(x, x.shape[1:]))  # NormOverTime
+    y = self.second(x + x.mean(dim=1, keepdim=True))  # GlobalMean
+    y = self.second(x + F.pad(x, (0, 0, 1, 1)).unfold(1, 3, 1).mean(dim=-1))  # Centred
 real = (tokens != pad)[:, None, None, :]
-    real = torch.ones_like(tokens, dtype=torch.bool)[:, None, None, :]
-        # FrontNotMasked: padding isn't masked
-    real = (tokens == pad)[:, None, None, :]  # Inverted: the mask is inverted
-    real = (tokens != pad)[:, None, :, None]
-        # QueriesMasked: the mask hides queries, not keys
-past & real | torch.eye(t, dtype=torch.bool) -> past & real
-        # EmptyRow: a row of padding alone gives NaN
+    real = torch.ones_like(tokens, dtype=torch.bool)[:, None, None, :]  # FrontNotMasked
+    real = (tokens == pad)[:, None, None, :]  # Inverted
+    real = (tokens != pad)[:, None, :, None]  # QueriesMasked
+past & real | torch.eye(t, dtype=torch.bool) -> past & real  # EmptyRow
 ((tokens != pad).cumsum(dim=1) - 1).clamp(min=0)
-    torch.arange(t).expand(tokens.shape)
-        # FrontCounted: positions count padding in front
+    torch.arange(t).expand(tokens.shape)  # FrontCounted
     ((tokens != pad).cumsum(dim=1) - 1).clamp(min=0).amax(dim=0).expand(tokens.shape)
-        # LongestRow: positions are those of the longest row
-""",
-    "cache": r"""
+        # LongestRow
 torch.arange(read, read + n)
-    torch.arange(n) + read + max(read - 1, 0) // 2
-        # OffsetTwice: the offset is counted again after the first step
+    torch.arange(n) + read + max(read - 1, 0) // 2  # OffsetTwice
 dtype=torch.bool).tril(read)
-    dtype=torch.bool)  # PieceWithoutMask: a piece with a cache is read without a mask
-    dtype=torch.bool).tril(read if n == 1 else 0)
-        # MaskAtTheTop: a piece's mask begins at the first key
+    dtype=torch.bool)  # PieceWithoutMask
+    dtype=torch.bool).tril(read if n == 1 else 0)  # MaskAtTheTop
 kept["k"], kept["v"] = k, v -> kept["k"], kept["v"] = k, v[:, :, -1:].expand_as(v)
-        # OldValues: the last value is kept for all keys
-v = torch.cat([kept["v"], v], dim=2) -> v = torch.cat([v, kept["v"]], dim=2)
-        # InFront: new values are put in front of the old ones
-""",
-    "loss": r"""
+        # OldValues
+v = torch.cat([kept["v"], v], dim=2) -> v = torch.cat([v, kept["v"]], dim=2)  # InFront
 model(tokens)[:, :-1], tokens[:, 1:]
-    model(tokens), tokens  # same_token: labels aren't shifted
-    model(tokens)[:, :-2], tokens[:, 2:]  # after_the_next: labels are shifted twice
-    model(tokens)[:, :-2], tokens[:, 1:-1]
-        # last_forgotten: the last position of each row is forgotten
+    model(tokens), tokens  # same_token
+    model(tokens)[:, :-2], tokens[:, 2:]  # after_the_next
+    model(tokens)[:, :-2], tokens[:, 1:-1]  # last_forgotten
 labels.flatten(), ignore_index=PAD)
-    labels.flatten())  # padding_counts: padding counts
-    labels.flatten(), ignore_index=END)
-        # end_is_padding: END is ignored in place of PAD
-    labels.flatten(), ignore_index=PAD, reduction="sum")
-        # sum_of_tokens: a sum, whose gradient grows with the batch
+    labels.flatten())  # padding_counts
+    labels.flatten(), ignore_index=END)  # end_is_padding
+    labels.flatten(), ignore_index=PAD, reduction="sum")  # sum_of_tokens
     labels.flatten(), ignore_index=PAD, reduction="sum") / labels.numel()
-        # divided_by_all: the sum is divided by all positions, padding too
+        # divided_by_all
 rows = logits.flatten(0, 1)
-    rows = logits.softmax(dim=-1).flatten(0, 1)  # softmax_twice: softmax twice
+    rows = logits.softmax(dim=-1).flatten(0, 1)  # softmax_twice
 std=D**-0.5
-    std=2  # LoudHead: the embeddings are the output, too, and too large for it
-""",
-    "batch": r"""
+    std=2  # LoudHead
 real = (tokens != pad)[:, None, None, :] -> real = (tokens != pad)[:1, None, None, :]
-        # MaskOfRowZero: the mask of row 0 is used for all rows
-y = self.second(x) -> y = self.second(x - x.mean(dim=0, keepdim=True))
-        # Centre: rows are centred by the mean of the batch
-""",
-    "parameters": r"""
-self.output(self.norm(x)) -> self.output(x)
-        # NeverCalled: a norm is made and never called
-self.out(heads) -> self.out(heads.detach())  # Detached: a branch is detached
-self.places(place) -> self.places(place).detach()
-        # NoGradient: an embedding is looked up without gradients
+        # MaskOfRowZero
+y = self.second(x) -> y = self.second(x - x.mean(dim=0, keepdim=True))  # Centre
+self.output(self.norm(x)) -> self.output(x)  # NeverCalled
+self.out(heads) -> self.out(heads.detach())  # Detached
+self.places(place) -> self.places(place).detach()  # NoGradient
 nn.ModuleList(Block() for _ in range(LAYERS)) -> [Block() for _ in range(LAYERS)]
-        # PlainList: layers stand in a plain list
+        # PlainList
 self.output.weight = self.tokens.weight
-    self.output.weight.data = self.tokens.weight.data
-        # TiedByData: two parameters that share numbers
+    self.output.weight.data = self.tokens.weight.data  # TiedByData
 nn.Embedding(256, D) -> torch.randn(256, D)
-self.places(place) -> self.places[place]
-        # NotSaved: random positions are no buffer, and aren't saved
-""",
-    "modes and numbers": r"""
-self.dropout(self.out(heads)) -> F.dropout(self.out(heads), 0.1)
-        # AlwaysDropout: dropout is on in evaluation
+self.places(place) -> self.places[place]  # NotSaved
+self.dropout(self.out(heads)) -> F.dropout(self.out(heads), 0.1)  # AlwaysDropout
 self.dropout(self.out(heads)) -> self.out(heads)
 self.dropout(self.down(self.up(y).relu())) -> self.down(self.up(y).relu())
-        # IdleDropout: dropout is there and never acts
--torch.inf -> -1e9  # HalfMask: masked by −1e9, which half precision doesn't hold
-self.up(y).relu() -> (self.up(y) * (self.up(y) > 0)).sqrt()
-        # RootAtZero: a square root has an infinite slope at 0
-""",
-}
+        # IdleDropout
+-torch.inf -> -1e9  # HalfMask
+self.up(y).relu() -> (self.up(y) * (self.up(y) > 0)).sqrt()  # RootAtZero
+"""
 
 
 @dataclass(frozen=True)
@@ -247,17 +210,16 @@ class Fault:
     """A change of ``SOUND``."""
 
     name: str  #: of the same fault in the corpus
-    family: str  #: the probe that must find it
-    what: str  #: what is wrong, in a line
     change: Change
 
+    @property
+    def family(self) -> str:
+        """The probe that must find it."""
+        return corpus.FAULTS[self.name].family
 
-FAULTS = {
-    (name := told.split(": ")[0]): Fault(name, family, told.split(": ")[1], change)
-    for family, table in TABLES.items()
-    for told, change in changes(table).items()
-}
-FAMILIES = tuple(TABLES)
+
+FAULTS = {name: Fault(name, change) for name, change in changes(TABLE).items()}
+FAMILIES = tuple(dict.fromkeys(fault.family for fault in FAULTS.values()))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ of the corpus, ``faults.py``: they change one thing in a small, sound model.
 """
 
 import csv
-import inspect
-import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,9 +38,10 @@ class PublicFault:
         """The probe that must see it."""
         return faults.FAULTS[self.fault].family
 
+    @property
     def code(self) -> str:
-        """Return the lines that re-create it."""
-        return code(self.fault)
+        """The lines that re-create it."""
+        return faults.FAULTS[self.fault].code
 
 
 @cache
@@ -51,12 +50,6 @@ def public_faults() -> tuple[PublicFault, ...]:
     text = Path(__file__).with_name("public.tsv").read_text("utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     return tuple(PublicFault(**r | {"year": int(r["year"])}) for r in rows)
-
-
-def code(name: str) -> str:
-    """Return the source of the fault called ``name``, without its decorator."""
-    source = inspect.getsource(getattr(faults, name))
-    return re.search(r"^(class|def) .*", source, re.DOTALL | re.MULTILINE)[0].strip()
 
 
 def ask(name: str) -> probes.Outcome:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from annotated.bert import Bert, BertConfig
+from annotated.chapters.ch20.faults import Case, V, texts
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.decoding import KeyValueCache
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -28,15 +29,6 @@ from annotated.sparse import (
 from annotated.transformer import Transformer, TransformerConfig
 from annotated.transformer_xl import TransformerXL, TransformerXLConfig
 from annotated.variants import QueryKeyNormAttention, SlidingWindowAttention
-
-V, T = 40, 64
-Case = tuple[Callable, Any, dict[str, Any]]
-
-
-def texts(rows: int = 2, length: int = T, seed: int = 0) -> Tensor:
-    """Return ids from 3 on, (rows, length): 0 is padding, 1 starts, 2 ends."""
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randint(3, V, (rows, length), generator=generator)
 
 
 def pair() -> tuple[Tensor, Tensor]:
@@ -311,57 +303,39 @@ SIZES = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-GQA = {"num_key_value_heads": 2}
-#: name, (class of the model, more of its configuration, what the probes are told)
-PEERS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "GPT-2": ("GPT2LMHeadModel", {"n_inner": 64}, {}),
-    "Llama": ("LlamaForCausalLM", GQA, {}),
-    "Mistral": ("MistralForCausalLM", GQA | {"sliding_window": 16}, {}),
-    "Qwen3": ("Qwen3ForCausalLM", GQA | {"head_dim": 8}, {}),
-    "Gemma 3": (
-        "Gemma3ForCausalLM",
-        GQA | {"head_dim": 8, "sliding_window": 16, "query_pre_attn_scalar": 8},
-        {},
-    ),
-    "Phi": ("PhiForCausalLM", {}, {}),
-    "GPT-NeoX": ("GPTNeoXForCausalLM", {}, {}),
-    "OPT": ("OPTForCausalLM", {"ffn_dim": 64, "word_embed_proj_dim": 32}, {}),
-    "Falcon": ("FalconForCausalLM", {}, {}),
-    "Mamba": ("MambaForCausalLM", {"state_size": 8}, {}),
-    "BERT": ("BertForMaskedLM", {}, {"kind": "encoder"}),
-    "RoBERTa": ("RobertaForMaskedLM", {}, {"kind": "encoder"}),
-    "DistilBERT": (
-        "DistilBertForMaskedLM",
-        {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64},
-        {"kind": "encoder"},
-    ),
-    "ALBERT, of transformers": (
-        "AlbertForMaskedLM",
-        {"embedding_size": 16},
-        {"kind": "encoder"},
-    ),
-    "ModernBERT": (
-        "ModernBertForMaskedLM",
-        {"local_attention": 16, "cls_token_id": 1, "sep_token_id": 2},
-        {"kind": "encoder"},
-    ),
-    "DeBERTa": (
-        "DebertaV2ForMaskedLM",
-        {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
-        {"kind": "encoder"},
-    ),
-    "XLNet": (
-        "XLNetLMHeadModel",
-        {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64},
-        {"kind": "encoder"},
-    ),
-    "T5": (
-        "T5ForConditionalGeneration",
-        {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4},
-        {"kind": "translation"},
-    ),
-    "BART": ("BartForConditionalGeneration", {}, {"kind": "translation"}),
-    "Marian": ("MarianMTModel", {}, {"kind": "translation"}),
+#: what the probes are told | name | class of the model | more of its configuration
+ROWS = """
+causal | GPT-2 | GPT2LMHeadModel | n_inner=64
+causal | Llama | LlamaForCausalLM | num_key_value_heads=2
+causal | Mistral | MistralForCausalLM | num_key_value_heads=2, sliding_window=16
+causal | Qwen3 | Qwen3ForCausalLM | num_key_value_heads=2, head_dim=8
+causal | Gemma 3 | Gemma3ForCausalLM | num_key_value_heads=2, head_dim=8,
+    sliding_window=16, query_pre_attn_scalar=8
+causal | Phi | PhiForCausalLM |
+causal | GPT-NeoX | GPTNeoXForCausalLM |
+causal | OPT | OPTForCausalLM | ffn_dim=64, word_embed_proj_dim=32
+causal | Falcon | FalconForCausalLM |
+causal | Mamba | MambaForCausalLM | state_size=8
+encoder | BERT | BertForMaskedLM |
+encoder | RoBERTa | RobertaForMaskedLM |
+encoder | DistilBERT | DistilBertForMaskedLM | dim=32, n_layers=2, n_heads=4,
+    hidden_dim=64
+encoder | ALBERT, of transformers | AlbertForMaskedLM | embedding_size=16
+encoder | ModernBERT | ModernBertForMaskedLM | local_attention=16, cls_token_id=1,
+    sep_token_id=2
+encoder | DeBERTa | DebertaV2ForMaskedLM | relative_attention=True,
+    pos_att_type=["p2c", "c2p"]
+encoder | XLNet | XLNetLMHeadModel | d_model=32, n_layer=2, n_head=4, d_inner=64
+translation | T5 | T5ForConditionalGeneration | d_model=32, d_kv=8, d_ff=64,
+    num_layers=2, num_heads=4
+translation | BART | BartForConditionalGeneration |
+translation | Marian | MarianMTModel |
+"""
+#: name -> kind, class of the model, more of its configuration
+PEERS = {
+    name: (kind, model, eval(f"dict({more})"))
+    for row in ROWS.strip().replace("\n    ", " ").split("\n")
+    for kind, name, model, more in [[part.strip() for part in row.split("|")]]
 }
 BOTH = {  # of encoder–decoders
     f"{part}_{name}": size
@@ -374,8 +348,8 @@ def peer(name: str) -> Case:
     """Return a model of `transformers` with random weights, one of ``PEERS``."""
     import transformers
 
-    kind, more, told = PEERS[name]
-    make = getattr(transformers, kind)
+    kind, model, more = PEERS[name]
+    make = getattr(transformers, model)
     sizes = SIZES | more
     if name == "XLNet":
         del sizes["max_position_embeddings"]  # it has no limit
@@ -385,5 +359,5 @@ def peer(name: str) -> Case:
         sizes |= {"decoder_start_token_id": 0}
     torch.manual_seed(0)
     model = make(make.config_class(**sizes)).eval()
-    tokens = pair() if told.get("kind") == "translation" else texts()
-    return model, tokens, {"pad": 0} | told
+    tokens = pair() if kind == "translation" else texts()
+    return model, tokens, {"pad": 0, "kind": kind}

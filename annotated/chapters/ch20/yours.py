@@ -49,16 +49,11 @@ def wrapped(report: Any) -> str:
     return "\n".join(fill(line, 78, subsequent_indent="    ") for line in lines)
 
 
-def right(f: Callable, x: torch.Tensor) -> torch.Tensor:
-    """Return the right loss."""
-    return faults.cross_entropy(f, x)
-
-
 #: by name: a model, and a loss of it
 MODELS = {
-    "1": (faults.Small, right),
-    "2": (faults.FrontNotMasked, right),
-    "3": (faults.PieceWithoutMask, right),
+    "1": (faults.Small, faults.cross_entropy),
+    "2": (faults.FrontNotMasked, faults.cross_entropy),
+    "3": (faults.PieceWithoutMask, faults.cross_entropy),
     "4": (faults.Small, faults.padding_counts),
 }
 

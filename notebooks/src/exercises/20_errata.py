@@ -113,7 +113,7 @@ print(patient(0, part="read_on").part("read_on"))
 # |---|---|---|
 # | `model` | an `nn.Module` | with the parts that you see above. `layer(x, may, kept)` takes states `(b, n, d)`, a boolean mask `(n, s)` of n queries and all s keys (True = may attend), and a dictionary, to which it adds its new keys and values |
 # | `tokens` | `(b, n)` | the next piece of the texts, without padding, of any length n |
-# | `past` | | what you returned for the piece before; None at the beginning of a text |
+# | `past` | | what you returned for the piece before it; None at the beginning of a text. Two texts may be read by turns |
 # | result | two values | logits `(b, n, v)`, and what the next piece needs |
 #
 # *Example.* After 5 tokens, a piece of 3 has the positions 5, 6 and 7. Its first query sees 6 keys.

@@ -109,14 +109,17 @@ def all_again(model, tokens, past=None):
 
 @wrong("ch20-cache", "something is left of the first one")
 def of_the_module(model, tokens, past=None):
-    past = KEPT.setdefault(model, [0, [{} for _ in model.layers]])
+    """It begins anew with each text, but keeps one only."""
+    if past is None:
+        KEPT[model] = [0, [{} for _ in model.layers]]
+    past = KEPT[model]
     n, read = tokens.shape[1], past[0]
     x = model.embed(tokens, torch.arange(read, read + n))
     may = torch.ones(n, read + n, dtype=torch.bool).tril(read)
     for layer, kept in zip(model.layers, past[1], strict=True):
         x = layer(x, may, kept)
     past[0] += n
-    return model.logits(x), None
+    return model.logits(x), "kept"
 
 
 KEPT = {}

@@ -23,7 +23,7 @@ def test_a_family_s_faults_are_counted_by_probe():
     wanted[0, NAMES.index("future")] = 1
     wanted[0, NAMES.index("cache")] = wanted[1, NAMES.index("loss")] = 0.5
     assert shares.equal(wanted)
-    assert "0.5" in ch20.corpus_picture(RECORD).text
+    assert "100%" in ch20.corpus_picture(RECORD).text
 
 
 def test_words_count_what_was_found_and_false_alarms():

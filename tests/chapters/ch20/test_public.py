@@ -29,7 +29,7 @@ def test_each_is_said_in_a_line_and_shown_in_a_few(one):
     assert re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", one.report)
     assert one.family in NAMES
     assert max(len(one.wrong.split()), len(one.effect.split())) <= 20
-    lines = one.code().splitlines()
+    lines = one.code.splitlines()
     assert lines[0].startswith((f"class {one.fault}(", f"def {one.fault}("))
     assert len(lines) <= 18
 

@@ -65,14 +65,6 @@ def test_its_words_are_in_their_place(slip):
     assert slip.chapter == int(slip.page[:2])
 
 
-def test_medians_are_filled_in():
-    runs = [{"wrong": x, "right": 0.0} for x in (0.1, 0.5, 0.2)]
-    assert (
-        SLIPS["tiled-lengths"].said(runs).startswith("One head of the short sentence")
-    )
-    assert "20%" in SLIPS["tiled-lengths"].said(runs)
-
-
 def test_the_table_has_a_row_for_each_that_opens_to_its_code():
     names = {
         word for slip in SLIPS.values() for word in re.findall(r"{(\w+)", slip.effect)
