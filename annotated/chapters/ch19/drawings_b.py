@@ -1,0 +1,139 @@
+"""Page 19b: masks on a small language, which numbers are bounds, and proofs."""
+
+import math
+from itertools import permutations, product
+
+import torch
+
+from annotated.chapters.ch19 import chain
+from annotated.page.frames import Html
+from annotated.page.notebook import show_table
+from annotated.refinement import MaskedTransformer, diffusion_bits, diffusion_loss
+from annotated.transformer import TransformerConfig
+
+# ---- masks on the small language -----------------------------------------------------
+
+
+def drawn_text(seed: int) -> list[int]:
+    """Return a text of the small language, drawn with a ``seed``."""
+    generator = torch.Generator().manual_seed(seed)
+    text = [int(torch.randint(4, (), generator=generator))]
+    while len(text) < chain.LENGTH:
+        row = chain.FOLLOWS[text[-1]]
+        text.append(int(torch.multinomial(row, 1, generator=generator)))
+    return text
+
+
+def guesses(text: list[int], masked: list[bool]) -> torch.Tensor:
+    """Return the exact denoiser's chances at each position, (t, 4)."""
+    joint = chain.chances()
+    for i, (letter, hidden) in enumerate(zip(text, masked, strict=True)):
+        joint = joint if hidden else joint.narrow(i, letter, 1)
+    rows = []
+    for i, letter in enumerate(text):
+        others = [j for j in range(chain.LENGTH) if j != i]
+        row = joint.sum(dim=others)
+        if not masked[i]:
+            row = torch.nn.functional.one_hot(torch.tensor(letter), 4).double()
+        rows.append(row / row.sum())
+    return torch.stack(rows)
+
+
+def covered(share: float, seed: int) -> str:
+    """Return a text, what is left of it, and what the masked letters cost, in lines."""
+    text = drawn_text(seed)
+    u = torch.rand(len(text), generator=torch.Generator().manual_seed(10 + seed))
+    masked = (u < share).tolist()
+    chances = guesses(text, masked)[range(len(text)), text]
+    bits = (-chances.log2()).abs().tolist()
+    cells = [
+        [chain.LETTERS[i], "■" if m else chain.LETTERS[i], f"{b:.1f}" if m else ""]
+        for i, m, b in zip(text, masked, bits, strict=True)
+    ]
+    names = "text", "reads", "bits"
+    rows = [
+        f"{name:6}{''.join(f'{one:>5}' for one in row)}".rstrip()
+        for name, row in zip(names, zip(*cells, strict=True), strict=True)
+    ]
+    total = sum(b for b, m in zip(bits, masked, strict=True) if m)
+    rows.append(f"{total:.2f} bits in all, divided by t = {share}: {total / share:.2f}")
+    return "\n".join(rows)
+
+
+VERDICTS = {
+    "1/t": ("masks with t from 0 to 1, divided by t", "yes"),
+    "sizes": ("n masks, times N/n, every n equally likely", "yes"),
+    "from 0.1, mean": (
+        "the same with t from 0.1 on: the mean",
+        "no: few masks are missing",
+    ),
+    "from 0.1, integral": ("… and the integral", "no: for the same reason"),
+    "five shares": ("t = 0.1, 0.3, 0.5, 0.7, 0.9, as a mean", "no: five points"),
+    "half": ("half of the letters masked", "no"),
+    "without 1/t": ("t from 0 to 1, not divided", "no"),
+    "one": ("one letter masked at a time", "no"),
+}
+
+
+def estimates_table() -> Html:
+    """Show what one exact model costs by several countings, and which are bounds."""
+    found = chain.estimates()
+    rows = [
+        (words, f"{found[name]:.3f}", verdict)
+        for name, (words, verdict) in VERDICTS.items()
+    ]
+    caption = (
+        f"Bits per letter of the exact model. The entropy is {found['entropy']:.3f}."
+    )
+    return show_table(("counted as", "bits", "a bound?"), rows, caption)
+
+
+# ---- proofs --------------------------------------------------------------------------
+
+
+def check_estimates() -> None:
+    """Prove that both bounds are tight for the exact model, and others below."""
+    found = chain.estimates()
+    for name in ("1/t", "sizes"):
+        assert abs(found[name] - found["entropy"]) < 1e-5, name
+        print(f"✓ {VERDICTS[name][0]}: the entropy, to 1e-5")
+    for name in ("from 0.1, integral", "five shares", "half", "without 1/t", "one"):
+        assert found[name] < found["entropy"] - 0.005, name
+        print(f"measured: {VERDICTS[name][0]}: {found[name]:.3f}, below it")
+    assert found["from 0.1, mean"] > found["entropy"]
+
+
+@torch.no_grad()
+def check_bound(symbols: int = 3, t: int = 3) -> None:
+    """Prove the bound of an untrained model by all texts and all orders."""
+    torch.manual_seed(0)
+    config = TransformerConfig(5, symbols + 2, 16, 2, 1, 32, 0.0, max_len=8)
+    model = MaskedTransformer(config).double().eval()
+    source = torch.tensor([[1, 4, 2]])
+    texts = torch.tensor([*product(range(1, symbols + 1), repeat=t)])
+    memory, mask = model.encode(source.expand(len(texts), -1))
+    orders = [*permutations(range(t))]
+    logs = torch.zeros(len(orders), len(texts)).double()
+    for row, order in zip(logs, orders, strict=True):
+        read = torch.full_like(texts, model.mask)
+        for i in order:
+            chances = model.decode(read, memory, mask)[:, i].log_softmax(-1)
+            row += chances.gather(1, texts[:, i : i + 1])[:, 0]
+            read[:, i] = texts[:, i]
+    likely = logs.exp().mean(dim=0)
+    assert abs(likely.sum() - 1) < 1e-9
+    bound = -logs.mean(dim=0) / math.log(2)
+    assert (bound >= -likely.log2() - 1e-12).all()
+    print(f"✓ {len(texts)} texts: chances add up to 1, no cost is above its bound")
+    generator = torch.Generator().manual_seed(0)
+    several = source.expand(len(texts), -1)
+    found = diffusion_bits(model, several, texts, 900, False, generator)
+    apart = (found - bound).abs().mean()
+    print(f"✓ `diffusion_bits` gives the mean over all orders, to {apart:.2f} bits")
+    losses = [
+        diffusion_loss(model, several, texts, lengths=False, generator=generator)
+        for _ in range(400)
+    ]
+    other = torch.stack(losses).mean() * t / math.log(2) - bound.mean()
+    print(f"✓ so does the mean of `diffusion_loss`, to {abs(other):.2f} bits")
+    assert apart < 0.15 and abs(other) < 0.15, (apart, other)
