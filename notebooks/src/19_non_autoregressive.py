@@ -221,20 +221,24 @@ show_source(
 # Train a small one for half a minute:
 
 # %% tags=["remove-stderr"]
-from annotated.recipes.refinement import (
-    REFINEMENT,
-    MaskedLoss,
-    masked_model,
-    refine as pronounce,
-    train_masked,
-)
-from annotated.recipes.translation import spelling_task
+from annotated.recipes.common import one_cycle
+from annotated.recipes.refinement import MaskedLoss
+from annotated.recipes.translation import spelling_task, translation_batches
+from annotated.training import fit
+from annotated.transformer import TransformerConfig
 
-task = spelling_task()
-small = REFINEMENT.model | {"d_model": 64, "d_ff": 192}
-recipe = REFINEMENT._replace(model=small, tokens=700, steps=1500, rate=4e-3)
-model = masked_model(recipe, task.cutter).to(device)
-history = train_masked(model, task, recipe, MaskedLoss("mask-predict"))
+task, steps = spelling_task(), 700
+letters, sounds = task.cutter.source, task.cutter.target
+sizes = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 192, "dropout": 0.0}
+config = TransformerConfig(
+    len(letters), len(sounds) + 1, **sizes, norm="pre", max_len=64
+)  # one symbol more: [MASK]
+model = MaskedTransformer(config).to(device)
+
+optimizer, schedule = one_cycle(model, 5e-3, steps)
+batches = translation_batches(task, 700, steps)
+loss = MaskedLoss("mask-predict")
+history = fit(model, loss, batches, optimizer, schedule=schedule, clip=1.0)
 
 # %% tags=["remove-input"]
 from annotated.page.notebook import say
@@ -251,6 +255,7 @@ from functools import partial
 
 from annotated.data.spelling import spelling_words
 from annotated.metrics import error_rates
+from annotated.recipes.refinement import refine as pronounce
 
 known = spelling_words("test")
 words = random.Random(0).sample(sorted(known), 500)
@@ -291,3 +296,121 @@ expect(
 
 # %% Try it: a word in rounds tags=["hide-input"]
 ch19.writer()
+
+# %% tags=["remove-input"]
+say(
+    """<details><summary>The answers</summary>
+
+ANSWERS
+
+</details>"""
+)
+
+# %% [markdown]
+# ## 19.6 What it costs, and what it buys
+#
+# Is it faster? Count first. A decoder with a cache ([chapter 9](09_translation.ipynb)) runs once for each symbol, over one position. Mask–predict runs
+# $T$ times, over all $N$ positions, and can keep nothing: whatever is rewritten changes all keys and values.
+
+# %% Picture: passes and positions tags=["hide-input"]
+ch19.work_picture()
+
+# %% [markdown]
+# So rounds are **$T$ times the work, in $T/N$ of the steps**. Which of the two do you wait for? A GPU that serves one person spends its time
+# fetching weights: a pass over ten positions takes hardly longer than a pass over one. There, steps count. A CPU computes all the time, and so does a GPU with a full
+# batch. There, work counts.
+#
+# Now measure it. Five models of one size, trained equally long, on this chapter's task, on one core of a CPU:
+
+CHART
+
+# %% [markdown]
+# One of them is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
+# pass anyway, so layers there cost no waiting; the decoder, which runs for every symbol, has one layer. It is the opponent that papers on
+# parallel decoding forgot.
+#
+# ## 19.7 One answer for each word
+#
+# If several right answers are the trouble, teach only one. **Distillation** ([Kim and Rush, 2016](https://arxiv.org/abs/1606.07947)) replaces the data by what an autoregressive
+# model writes for them. It has to decide on something, and it decides in the same way for similar words.
+
+DISTILLED
+
+# %% [markdown]
+# What a student can't learn any more: that there was another answer ([Zhou et al., 2020](https://arxiv.org/abs/1911.02727)).
+#
+# ## 19.8 What only it can do
+#
+# Speed may be the smaller gift. A model that looks both ways can be asked what an autoregressive one can't: to fill a gap in the **middle**, given both sides
+# (*infilling*), and to go **backwards**.
+
+INFILL
+
+# %% [markdown]
+# ## 19.9 Pitfalls
+#
+# **The loss of what isn't hidden.** Visible symbols can be copied, so the loss is splendid, and nothing is learned. Count hidden symbols only.
+#
+# **A length that counts padding.** Every word is then as long as the longest of its batch. Count what is real.
+#
+# **The mask as an answer.** `[MASK]` has a logit like any other symbol, and a probability that may win. Set its logit to $-\infty$.
+#
+# **A clock without a cache.** Compared with a decoder that reads everything again at each step, any number of rounds looks fast.
+#
+# ## 19.10 Exercises
+#
+# You'll find them, with checks and folded solutions, on the
+# [page of exercises](../book/exercises/19_non_autoregressive.ipynb), and in a notebook of their own
+# (`notebooks/exercises/19_non_autoregressive.ipynb`).
+#
+# 1. **One round of refinement.** For a batch whose rows have different lengths.
+# 2. **Two schedules.** What is hidden, and what is new.
+# 3. **A bound in bits.** Divide by the share. (Page 19b.)
+# 4. **A factorisation error.** What no training can repair.
+# 5. **Find the fault.** It is sure of nothing.
+# 6. **In words.** Four decoders, four symptoms.
+#
+# **Quick questions**
+#
+# <details><summary>Your model writes ten symbols in ten rounds, one in each, the surest first. Does it lose anything compared with one that
+# knows the language exactly?</summary>
+#
+# Not by factorisation: in every round a single symbol is written, and it sees all that were written before. What it still loses is
+# its own error, and greediness: the surest symbol isn't a drawn one.
+#
+# </details>
+#
+# <details><summary>Two names are equally likely and differ in all of their eight letters. You write two letters at once. How many bits are
+# lost?</summary>
+#
+# One. In the first round two letters pay for the same choice, and one of them would have been enough. From the second round on the name
+# is decided, and nothing is lost.
+#
+# </details>
+#
+# ## 19.11 What to remember
+#
+# 1. Symbols that are written at the same moment don't know each other. Each further one pays for the choice again, even with a perfect model.
+# 2. Decide on the length first: much of the confusion is a shift.
+# 3. Mask–predict: guess all, hide the least sure, guess again. The decoder is the old one without its causal mask.
+# 4. $T$ rounds are $T$ times the work in $T/N$ of the steps. Ask which of the two you pay for, and compare with a cache.
+# 5. What it sees on both sides is a gift of its own: gaps in the middle, and the way back.
+#
+# And the postcard? Let one of you write both words.
+
+# %% What this chapter cost tags=["hide-input", "proof"]
+from annotated.page.notebook import cost
+
+cost()
+
+# %% [markdown]
+# ## Further reading
+#
+# - [Gu et al. (2018)](https://arxiv.org/abs/1711.02281): the first non-autoregressive Transformer, and its trouble with several right answers.
+#   [Ghazvininejad et al. (2019)](https://arxiv.org/abs/1904.09324): mask–predict.
+# - [Kasai et al. (2021)](https://arxiv.org/abs/2006.10369): the comparison done again, with a deep encoder and a shallow decoder.
+# - [Nie et al. (2025)](https://arxiv.org/abs/2502.09992): LLaDA, a large language model that writes by filling masks. [Page 19b](19b_masked_diffusion.ipynb) has what's behind it.
+#
+# ## Where this comes from
+#
+# [The table of sources](../book/sources.md) lists which texts this chapter follows. One of them ends with this problem, and calls it open.

@@ -17,14 +17,15 @@ from torch import Tensor
 LETTERS, LENGTH = "abcd", 8
 #: which letter follows which: rows are the letter before
 FOLLOWS = torch.tensor(
-    [[0.0, 0.8, 0.2, 0.0], [0.0, 0.0, 0.7, 0.3], [0.1, 0.0, 0.0, 0.9], [0.7, 0.3, 0, 0]]
-).double()
+    [[0, 0.8, 0.2, 0], [0, 0, 0.7, 0.3], [0.1, 0, 0, 0.9], [0.7, 0.3, 0, 0]],
+    dtype=torch.float64,
+)
 
 
 @cache
 def chances() -> Tensor:
     """Return the chance of every text, an axis of four for each of eight letters."""
-    joint = torch.full((4,), 0.25).double()
+    joint = torch.full((4,), 0.25, dtype=torch.float64)
     for _ in range(LENGTH - 1):
         joint = joint[..., None] * FOLLOWS
     return joint

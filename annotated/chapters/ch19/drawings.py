@@ -2,16 +2,21 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import log2, prod
+from itertools import combinations
+from math import log, log2, prod
+from statistics import mean
 
+import torch
 from torch import Tensor
 
 from annotated.chapters.ch19 import chain
 from annotated.data.spelling import Sounds, pronunciations
 from annotated.page.diagrams import NOTE, Drawing
-from annotated.page.frames import Choice, Html, Slider, explorer, static
-from annotated.page.notebook import show, show_table
+from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
+from annotated.page.notebook import check_close, show, show_table
 from annotated.page.plots import COLOURS, plot_bars
+from annotated.recipes.translation import Cutter
+from annotated.refinement import MaskedTransformer, diffusion_sample, mask_predict
 
 CITIES = {"New York": True, "San Diego": True, "New Diego": False, "San York": False}
 
@@ -108,6 +113,28 @@ def lost_figure() -> Html:
     )
 
 
+def check_lost() -> None:
+    """Prove what rounds lose by a sum over all texts and all choices of positions."""
+
+    def divergence(blocks: Sequence[Sequence[int]]) -> float:
+        p, q, seen = chain.chances(), torch.ones(()).double(), set()
+        for block in blocks:
+            for i in block:
+                others = [j for j in range(chain.LENGTH) if j not in seen | {i}]
+                top = p.sum(dim=others, keepdim=True) if others else p
+                q = q * top / top.sum(dim=i, keepdim=True).clamp_min(1e-300)
+            seen |= {*block}
+        return torch.special.xlogy(p, p / q.clamp_min(1e-300)).sum().item() / log(2)
+
+    every = range(chain.LENGTH)
+    halves = [[h, [i for i in every if i not in h]] for h in combinations(every, 4)]
+    for rounds, choices in {1: [[every]], 2: halves, 8: [[[i] for i in every]]}.items():
+        by_sum = torch.tensor(mean(map(divergence, choices)), dtype=torch.float64)
+        by_formula = torch.tensor(chain.lost(rounds), dtype=torch.float64)
+        claim = f"bits lost in {rounds} rounds: the formula, and {len(choices)} sums"
+        check_close(claim, by_sum, by_formula, 1e-9)
+
+
 # ---- words with several answers ------------------------------------------------------
 
 
@@ -170,3 +197,118 @@ def rounds_table(
     )
     rows = [(f"{i}", said(a), said(b)) for i, (a, b) in enumerate(steps, start=1)]
     return show_table(("round", "reads", "writes"), rows)
+
+
+@torch.no_grad()
+def check_rounds(
+    refine: Callable, model: MaskedTransformer, cutter: Cutter, words: Sequence[str]
+) -> None:
+    """Prove that the page's ``refine`` is the module's, and two of its properties."""
+    model.eval()
+    for word in words:
+        source = torch.tensor([cutter.source.encode(word)])
+        memory, seen = model.encode(source)
+        n = model.guess_length(memory, seen)[0].argmax()
+
+        def guess(tokens: Tensor, memory=memory, seen=seen) -> Tensor:
+            return model.decode(tokens[None], memory, seen)[0].softmax(dim=-1)
+
+        def module(rounds: int, source=source, n=n) -> Tensor:
+            return mask_predict(model, source, rounds=rounds, length=n[None]).tokens[0]
+
+        for rounds in (1, 3, 4, 10):
+            ours, _ = refine(guess, n.item(), rounds, model.mask)
+            assert torch.equal(ours, module(rounds)), (word, rounds)
+        masks = torch.full((int(n),), model.mask)
+        assert torch.equal(guess(masks).argmax(dim=-1), module(1))
+        written = masks
+        for i in range(int(n)):
+            written[i] = guess(written)[i].argmax()
+        options = {"order": "blocks", "block": 1, "temperature": 0.0}
+        alike = diffusion_sample(
+            model, source, rounds=int(n), length=n[None], **options
+        )
+        assert torch.equal(alike.tokens[0], written)
+    print(
+        f"✓ `refine` writes what `mask_predict` writes: {len(words)} words, T 1 to 10"
+    )
+    print("✓ one round with nothing masked again is one forward pass")
+    print("✓ one symbol a round from the left is greedy decoding of the same scores")
+
+
+# ---- what it costs -------------------------------------------------------------------
+
+
+def work_picture(n: int = 8, rounds: int = 4) -> Html:
+    """Draw which positions each pass computes: one at a time, or all in few rounds."""
+    drawing, cell = Drawing(350, 22 * n + 64), 19
+    panels = {
+        "symbol by symbol, cached": [[i] for i in range(n)],
+        f"{rounds} rounds": [range(n)] * rounds,
+    }
+    for panel, (name, passes) in enumerate(panels.items()):
+        left = 8 + 180 * panel
+        drawing.text(left, 15, name, anchor="start", bold=True)
+        for i, fresh in enumerate(passes):
+            for j in range(n):
+                look = {"shade": 0.75 if j in fresh else 0.0, "dashed": j not in fresh}
+                if j in fresh or j < i:
+                    drawing.frame(left + cell * j, 26 + 22 * i, cell - 3, 18, **look)
+        work = sum(map(len, passes))
+        words = f"{len(passes)} passes, {work} positions"
+        drawing.text(left, 22 * n + 50, words, anchor="start", size=NOTE)
+    return drawing.figure(
+        alt=f"Left: {n} passes, each computes one position and reads those before it. "
+        f"Right: {rounds} passes, each computes all {n} positions.",
+        caption="A row for each pass of the decoder. Filled: computed. Dashed: read "
+        "from a cache.",
+    )
+
+
+# ---- a word of the reader's ----------------------------------------------------------
+
+FILE = "refinement_model.js"  # both models
+MASKED, CAUSAL = "spelling in rounds", "spelling symbol by symbol"
+ORDERS = ["all, least sure again", "surest first", "left to right", "random"]
+LENGTHS = ["one shorter", "as guessed", "one longer"]
+
+
+def writer_data() -> dict:
+    """Return what the explorer of words needs besides the models."""
+    size = len(static(FILE).encode()) / 1e6
+    return {
+        "masked": MASKED,
+        "causal": CAUSAL,
+        "file": FILE,
+        "button": f"Load both models ({size:.1f} MB)",
+        "before": "The models are loaded when you ask for them, and run in your "
+        "browser.",
+        "missing": "They could not be loaded: they come with the pages of the book, "
+        "not with its notebooks.",
+        "orders": ORDERS,
+        "lengths": LENGTHS,
+        "most": 24,
+        "room": 230,
+    }
+
+
+def writer() -> Html:
+    """Show both recorded models: what a reader types, they pronounce pass by pass."""
+    words = "angeline often thorrowmere through antidisestablishment cat".split()
+    return explorer(
+        static("ch19/rounds.js"),
+        writer_data(),
+        [
+            Text("word", "word", words[0], words, most=24),
+            Slider("rounds", "rounds", [1, 2, 3, 4, 6, 10], 4),
+            Choice("order", "written", ORDERS),
+            Choice("length", "length", LENGTHS, LENGTHS[1]),
+            Slider("passes", "passes so far", [*range(60)], 1),
+        ],
+        label="A word in rounds",
+        checks=[({"word": word}, {"loaded": False}) for word in ("", "live")],
+        question="Go through it pass by pass. Which sounds are doubted, and hidden "
+        "again?",
+        caption="A row for each round; filled squares are masks, tinted ones were "
+        "written in this round. Below: how sure it was, and the next best sound.",
+    )
