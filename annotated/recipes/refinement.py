@@ -5,6 +5,7 @@ seconds. As in ``annotated.recipes``: ``python -m benchmarks`` trains them, and 
 -m annotated.train`` those of two kinds from a terminal.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
@@ -17,7 +18,9 @@ from torch import Tensor
 from annotated import require
 from annotated.batches import Batch, Vocabulary, pad_sequences
 from annotated.checkpoints import Record
+from annotated.data.spelling import spelling_words
 from annotated.devices import device_of
+from annotated.metrics import error_rates
 from annotated.recipes.common import one_cycle
 from annotated.recipes.translation import (
     Cutter,
@@ -171,3 +174,20 @@ def refine(
         for i, ids in zip(rows, found, strict=True):
             written[i] = cutter.join(cutter.target.decode(ids))
     return written
+
+
+def refinement_errors(
+    model: MaskedTransformer,
+    cutter: Cutter,
+    most: int = 2000,
+    write: Callable[..., Any] = FOUR_ROUNDS,
+) -> dict[str, float]:
+    """Return the phoneme and the word error rate on held-out words.
+
+    Those of :func:`annotated.recipes.translation.spelling_errors`.
+    """
+    known = spelling_words("test")
+    words = random.Random(0).sample(sorted(known), min(most, len(known)))
+    outputs = [tuple(one.split()) for one in refine(model, cutter, words, 256, write)]
+    rates = error_rates(outputs, [known[word] for word in words])
+    return {"phonemes": rates["symbols"], "words": rates["whole"]}
