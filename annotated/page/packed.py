@@ -32,6 +32,7 @@ from annotated.data.spelling import Sounds, spelling_words
 from annotated.recipes.classification import BagOfEmbeddings, Words
 from annotated.recipes.pretraining import Tokens
 from annotated.recipes.translation import Cutter
+from annotated.refinement import MaskedTransformer
 from annotated.transformer import Transformer, TransformerConfig
 
 OPENING = "(globalThis.annotatedModels ||= {})[{name}] = "
@@ -185,7 +186,9 @@ def _parts(script: str) -> dict[str, Any]:
 
 
 def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutter]:
-    model = Transformer(TransformerConfig(**parts["config"])).eval()
+    # a model that writes in rounds guesses a length, too
+    kind = MaskedTransformer if "length.weight" in weights else Transformer
+    model = kind(TransformerConfig(**parts["config"])).eval()
     model.load_state_dict(weights)
     special = len(Vocabulary.SPECIAL)
     sides = (Vocabulary(parts[side][special:]) for side in ("source", "target"))

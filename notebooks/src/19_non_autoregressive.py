@@ -322,7 +322,15 @@ ch19.work_picture()
 #
 # Now measure it. Five models of one size, trained equally long, on this chapter's task, on one core of a CPU:
 
-CHART
+# %% Figure: wrong words against time, recorded tags=["hide-input", "remove-stdout"]
+from annotated.chapters.ch19 import prices
+from annotated.page.notebook import recorded
+
+runs = recorded("refinement")
+prices.price_chart(runs)
+
+# %% tags=["remove-input"]
+say(prices.verdict(runs))
 
 # %% [markdown]
 # One of them is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
@@ -334,7 +342,9 @@ CHART
 # If several right answers are the trouble, teach only one. **Distillation** ([Kim and Rush, 2016](https://arxiv.org/abs/1606.07947)) replaces the data by what an autoregressive
 # model writes for them. It has to decide on something, and it decides in the same way for similar words.
 
-DISTILLED
+# %% Table: after the dictionary, and after a model, recorded tags=["hide-input", "remove-stdout"]
+more = recorded("refinement_more")
+prices.distilled_table(more)
 
 # %% [markdown]
 # What a student can't learn any more: that there was another answer ([Zhou et al., 2020](https://arxiv.org/abs/1911.02727)).
@@ -344,7 +354,8 @@ DISTILLED
 # Speed may be the smaller gift. A model that looks both ways can be asked what an autoregressive one can't: to fill a gap in the **middle**, given both sides
 # (*infilling*), and to go **backwards**.
 
-INFILL
+# %% Table: gaps, recorded tags=["hide-input", "remove-stdout"]
+prices.gaps_table(more)
 
 # %% [markdown]
 # ## 19.9 Pitfalls

@@ -98,3 +98,141 @@ ch19b.check_estimates()
 # gives too much or too little, depending on who averages. (A public contest for small models had entries at
 # [2.41 and 1.15 bits per byte](https://github.com/openai/parameter-golf/issues/1106) for one model.) <!-- given: 0.1 --> <!-- cited: 2.41, 1.15 -->
 
+# ## 19b.4 Bits beside bits
+#
+# Now chapter 19's task. Three kinds of model, of one size and trained equally long, read the same words and pay for the same sounds. Masked
+# diffusion pays for the length first, the others for an end symbol:
+
+# %% Table: bits of held-out sounds, recorded tags=["hide-input", "remove-stdout"]
+from annotated.page.notebook import recorded, say
+
+runs, more = recorded("refinement"), recorded("refinement_more")
+ch19b.bits_table(runs, more)
+
+# %% tags=["remove-input"]
+b = more["bounds"]
+say(
+    "The bound is an upper one: the true number may be lower. And here too a wrong count flatters. For one of "
+    f"these models, with lengths given, the bound is {b['bound']:.3f} bits per sound; with *t* from 0.1 on it "
+    f"would read {b['from 0.1']:.3f}, with half of the sounds masked {b['half']:.3f}."
+)
+
+# %% [markdown]
+# <!-- given: 0.1 -->
+# ## 19b.5 In which order?
+#
+# A sampler starts with masks alone, and writes a share of the positions in each round. Three orders are common: **any** (drawn at random: *ancestral*, the one that
+# the derivation has), **the surest first** (MaskGIT's, LLaDA's), and **from left to right**, as a rule in blocks. And the symbol may be **drawn**, or be the **likeliest**.
+
+# %%
+from annotated.page.notebook import show_source
+from annotated.refinement import diffusion_sample
+
+show_source(diffusion_sample, fold="diffusion_sample")
+
+# %% Table: words wrong, and repetitions, recorded tags=["hide-input", "remove-stdout"]
+ch19b.orders_table(more)
+
+# %% [markdown]
+# With one round, order means nothing. Drawing at once is the postcard again, and repetitions are its mark: two neighbours that both took
+# the sound that belongs there once. Whoever takes the likeliest symbol avoids most of that, and gives up something else: it no longer draws from the distribution that
+# the bound speaks of.
+#
+# ## 19b.6 What stands there stays
+#
+# None of these orders ever changes what it has written. Could the model just look again? Take words that it pronounces right, replace one sound by another, and ask:
+
+# %% tags=["remove-input"]
+m = more["mistakes"]
+say(
+    f"Of {m['right']} words, at a second look it repeats the wrong sound in {m['kept']:.0%}, and finds the right one in "
+    f"{m['mended_by_look']:.0%}. If the sound is **masked again**, it finds the right one in {m['mended_by_mask']:.0%}. "
+)
+
+# %% [markdown]
+# Of course: in training, only masked positions were ever asked for. What a visible symbol's own logits say, nobody has taught it. So a mistake is repaired by
+# **re-masking**, hiding it again, and by nothing else. Mask–predict hides the least sure, others hide at random
+# ([Wang et al., 2025](https://arxiv.org/abs/2503.00307)). (The released code of LLaDA never hides what it has written.)
+
+# %% tags=["remove-input"]
+drawn, likely = ch19b.remasked(more, "random", 1.0), ch19b.remasked(more, "surest", 0.0)
+say(
+    "What does it buy here? Ten rounds, of which each hides 0, 10, 30 or 50 % again. Any order, drawn: "
+    f"{', '.join(drawn)} of the words are wrong. The surest first, the likeliest: {', '.join(likely)}. "
+    "<!-- given: 10, 30, 50 -->"
+)
+
+# %% [markdown]
+# ## 19b.7 Where does it end?
+#
+# Large models guess no length. They get a canvas of fixed size, and what is left of it is filled with end symbols. Are those in the loss?
+
+# %% Table: three ways to end, recorded tags=["hide-input", "remove-stdout"]
+ch19b.lengths_table(more)
+
+# %% [markdown]
+# The middle row learned ends at all places that are left. The last one learned a single end, and was never asked what comes behind it: on a fixed canvas it has to say something there.
+#
+# Ends are easy, so a model is sure of them, and *the surest first* writes them first. Chat models that answer with nothing, or break off, are often this
+# (blocks from the left hide it).
+#
+# ## 19b.8 Noise that ends
+#
+# To draw a symbol, many samplers add **Gumbel noise** to the log-probabilities, and take the largest sum. The noise is $-\ln(-\ln u)$, with $u$ uniform between 0 and 1:
+
+# %%
+for bits, name in ((24, "single precision"), (53, "double precision")):
+    u = torch.tensor(1 - 2.0**-bits, dtype=torch.float64)  # the largest below 1
+    print(f"{name}: noise ends at {-(-u.log()).log():.1f} nats")
+
+# %% [markdown]
+# In single precision it ends at 16.6 nats. What's further below the best than that hardly comes, however many such symbols there are: the **temperature is lower than it says**.
+# Samples look better, and less varied, and papers compared them with honest ones ([Zheng et al., 2025](https://arxiv.org/abs/2409.02908)). Our `gumbel` counts in double
+# precision. <!-- printed: 16.6 -->
+#
+# ## 19b.9 Is a cache exact?
+#
+# In a decoder that looks both ways, a new symbol changes keys and values *everywhere*. What was kept is stale. Unless nobody looks ahead: with blocks from left to right, and a mask that lets each see itself
+# and what's before it, finished blocks never change (**block diffusion**, [Arriola et al., 2025](https://arxiv.org/abs/2503.09573)).
+
+# %% Table: with and without a cache, recorded tags=["hide-input", "remove-stdout"]
+ch19b.caches_table(more)
+
+# %% [markdown]
+# The first kind is exact, up to rounding, and has to be trained with its mask. The second is an approximation, and a report of its speed needs a report of its quality.
+#
+# **Quick questions**
+#
+# <details><summary>Two papers report 2.9 bits per token for the same text. One has an autoregressive model, the other a bound. Whose is better?<!-- given: 2.9 --></summary>
+#
+# Nobody knows, but it isn't the first: the second's true number is at most 2.9.
+#
+# </details>
+#
+# <details><summary>You lower the least t from 0.001 to 0 in the evaluation, and the estimate becomes noisy. Why?<!-- given: 0.001 --></summary>
+#
+# With tiny *t*, hardly ever is anything masked, and when it is, its cost is divided by almost nothing. The mean is right and the spread is huge. Draw the number of masks evenly instead, and weigh
+# with $N/n$: the same mean, and no tiny divisor.
+#
+# </details>
+#
+# ## 19b.10 What to remember
+#
+# 1. Masked diffusion is filling masks, with a weight: $1/t$, or $N/n$. The weight makes it a bound; without it, numbers may fall below the entropy.
+# 2. Orders differ in what a round gets wrong together, and none changes what it has written. Only re-masking repairs.
+# 3. Ends, noise and caches are where implementations differ from their papers. Ask for each.
+
+# %% What this page cost tags=["hide-input", "proof"]
+from annotated.page.notebook import cost
+
+cost()
+
+# %% [markdown]
+# ## Further reading
+#
+# - [Austin et al. (2021)](https://arxiv.org/abs/2107.03006): diffusion over symbols, with masks as one kind of noise. [Sahoo et al. (2024)](https://arxiv.org/abs/2406.07524): the loss as it is used today.
+# - [Nie et al. (2025)](https://arxiv.org/abs/2502.09992): LLaDA. [Chang et al. (2022)](https://arxiv.org/abs/2202.04200): MaskGIT, the surest first.
+#
+# ## Where this comes from
+#
+# [The table of sources](../book/sources.md) lists which texts chapter 19 follows; this page goes beyond them.

@@ -14,9 +14,11 @@ from annotated.data.spelling import Sounds, pronunciations
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
+from annotated.page.packed import unpack_model
 from annotated.page.plots import COLOURS, plot_bars
 from annotated.recipes.translation import Cutter
 from annotated.refinement import MaskedTransformer, diffusion_sample, mask_predict
+from annotated.transformer import Transformer
 
 CITIES = {"New York": True, "San Diego": True, "New Diego": False, "San York": False}
 
@@ -271,6 +273,13 @@ FILE = "refinement_model.js"  # both models
 MASKED, CAUSAL = "spelling in rounds", "spelling symbol by symbol"
 ORDERS = ["all, least sure again", "surest first", "left to right", "random"]
 LENGTHS = ["one shorter", "as guessed", "one longer"]
+
+
+def models() -> tuple[MaskedTransformer, Transformer, Cutter]:
+    """Return both models as a browser has them, and their cutter."""
+    scripts = static(FILE).splitlines()
+    (masked, cutter), (causal, _) = map(unpack_model, scripts)
+    return masked, causal, cutter
 
 
 def writer_data() -> dict:

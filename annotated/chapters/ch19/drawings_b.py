@@ -1,13 +1,16 @@
 """Page 19b: masks on a small language, which numbers are bounds, and proofs."""
 
 import math
+from collections.abc import Mapping
 from itertools import permutations, product
+from typing import Any
 
 import torch
 
 from annotated.chapters.ch19 import chain
 from annotated.page.frames import Html
 from annotated.page.notebook import show_table
+from annotated.page.records import dots
 from annotated.refinement import MaskedTransformer, diffusion_bits, diffusion_loss
 from annotated.transformer import TransformerConfig
 
@@ -86,6 +89,96 @@ def estimates_table() -> Html:
         f"Bits per letter of the exact model. The entropy is {found['entropy']:.3f}."
     )
     return show_table(("counted as", "bits", "a bound?"), rows, caption)
+
+
+# ---- recorded: bits, orders, lengths, caches -----------------------------------------
+
+Record = Mapping[str, Any]
+
+
+def bits_table(record: Record, more: Record) -> Html:
+    """Show the bits of a held-out sound by each kind of model, a number a seed."""
+    rows = []
+    for kind, words in (
+        ("autoregressive", "symbol by symbol: exact"),
+        ("deep encoder", "deep encoder, one layer: exact"),
+        ("diffusion", "masked diffusion: at most"),
+    ):
+        found = [m["bits"] for m in record["models"] if m["model"] == kind]
+        rows.append((words, dots(found, ".3f")))
+    caption = "Bits per sound of 2,000 held-out pronunciations, the end or the length "
+    return show_table(("", "bits"), rows, caption + "included. Three seeds.")
+
+
+def orders_table(record: Record) -> Html:
+    """Show words wrong and sounds repeated by order, drawn and likeliest."""
+    rows = []
+    for order, words in (
+        ("random", "any"),
+        ("surest", "the surest first"),
+        ("blocks", "from left to right"),
+    ):
+        for temperature, how in ((1.0, "drawn"), (0.0, "the likeliest")):
+            runs = [
+                row
+                for row in record["orders"]
+                if (row["order"], row["temperature"], row["remask"])
+                == (order, temperature, 0.0)
+            ]
+            cells = (f"{row['words']:.0%}, {row['repeated']:.1%}" for row in runs)
+            rows.append((f"{words}, {how}", *cells))
+    header = ("order, and symbol", "1 round", "2", "4", "10")
+    caption = "Words wrong, and words in which a sound follows itself (in the "
+    caption += f"dictionary {record['repeated_in_dictionary']:.1%}). One seed."
+    return show_table(header, rows, caption)
+
+
+def remasked(record: Record, order: str, temperature: float) -> list[str]:
+    """Return words wrong in ten rounds if 0, 10, 30, 50 % are masked again in each."""
+    runs = {
+        row["remask"]: row["words"]
+        for row in record["orders"]
+        if (row["order"], row["temperature"], row["rounds"]) == (order, temperature, 10)
+    }
+    return [f"{runs[share]:.1%}" for share in (0.0, 0.1, 0.3, 0.5)]
+
+
+def lengths_table(record: Record) -> Html:
+    """Show lengths and words wrong by what becomes of the places that are left."""
+    part, rows = record["lengths"], []
+    for kind, words in (
+        ("diffusion", "the length is guessed first"),
+        ("canvas", "ends everywhere, all in the loss"),
+        ("one end", "one end, nothing behind it"),
+    ):
+        for row in part["rows"]:
+            if row["model"] == kind:
+                order = {"random": "any", "surest": "surest first"}[row["order"]]
+                cells = f"{row['mean_length']:.1f}", f"{row['right_length']:.0%}"
+                rows.append((words, order, *cells, f"{row['words']:.0%}"))
+    header = ("", "order", "mean length", "length right", "words wrong")
+    caption = f"{part['canvas']} places; in the dictionary a word has "
+    return show_table(header, rows, caption + f"{part['mean_length']:.1f} sounds.")
+
+
+def caches_table(record: Record) -> Html:
+    """Show how far logits are from those without a cache, and what both take."""
+    rows = []
+    for row in record["caches"]:
+        sees = {"blocks": "blocks that don't look ahead", "both sides": "both sides"}
+        wrong = row["difference"]
+        rows.append(
+            (
+                sees[row["order"]],
+                f"{row['batch']}",
+                "rounding" if wrong < 1e-4 else f"{wrong:.2g}",
+                f"{row['ms_cache']:.1f}",
+                f"{row['ms_anew']:.1f}",
+            )
+        )
+    header = ("attention", "batch", "logits differ by", "ms with cache", "ms without")
+    caption = f"{record['caches'][0]['positions']} positions in blocks of "
+    return show_table(header, rows, caption + f"{record['block']}. One core.")
 
 
 # ---- proofs --------------------------------------------------------------------------

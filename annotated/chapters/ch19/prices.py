@@ -1,6 +1,6 @@
 """Chapter 19: what the recorded runs say of quality and of time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import mean
 from typing import Any
 
@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import COLOURS, OTHER, THIS, name_lines
-from annotated.page.records import dots, grouped
+from annotated.page.records import grouped
 
 Record = Mapping[str, Any]
 BATCHES = {1: "one word at a time", 32: "32 at a time"}
@@ -60,48 +60,9 @@ def price_chart(record: Record) -> Html:
     return show(
         figure,
         title="What a wrong word less costs",
-        caption="Means of three seeds. One length and five: mask–predict in 1, 2, 4 and "
-        "10 rounds. The slower of two points: a beam of 5.",
+        caption="Means of three seeds. One length and five: mask–predict in 1, 2, 4 "
+        "and 10 rounds. The slower of two points: a beam of 5.",
     )
-
-
-def price_table(record: Record) -> Html:
-    """Show errors of each seed, times and passes, of the ways that matter most."""
-    rows = []
-    ways = (
-        ("symbol by symbol", {"model": "autoregressive", "method": "greedy"}),
-        ("… beam of 5", {"model": "autoregressive", "method": "beam of 5"}),
-        ("deep encoder, one layer", {"model": "deep encoder", "method": "greedy"}),
-        *(
-            (
-                f"mask–predict, {r} rounds, {c} length{'s' * (c > 1)}",
-                {"model": "mask-predict", "rounds": r, "candidates": c},
-            )
-            for r, c in ((1, 1), (4, 1), (4, 3), (10, 5))
-        ),
-        *(
-            (f"diffusion, {r} rounds", {"order": "surest", "rounds": r})
-            for r in (1, 4, 10)
-        ),
-    )
-    for name, want in ways:
-        runs = [row for row in record["rows"] if want.items() <= row.items()]
-        timed = next(run for run in runs if "ms_1" in run)
-        passes = timed.get("steps", timed.get("rounds"))
-        rows.append(
-            (
-                name.replace(" 1 rounds", " 1 round"),
-                dots((100 * run["words"] for run in runs), ".1f"),
-                f"{passes:.1f}" if isinstance(passes, float) else f"{passes}",
-                f"{timed['ms_1']:.1f}",
-                f"{timed['ms_32']:.2f}",
-            )
-        )
-    header = ("", "words wrong, %", "passes", "ms alone", "ms of 32")
-    caption = (
-        f"{record['tested']:,} test words, three seeds. CPU ms per word, one core."
-    )
-    return show_table(header, rows, caption)
 
 
 def verdict(record: Record) -> str:
@@ -130,15 +91,43 @@ def verdict(record: Record) -> str:
         plural = "s" * (lengths > 1)
         parts.append(
             f"**{title[0].upper()}{title[1:]}**, greedy decoding symbol by symbol "
-            f"takes {took:.2g} ms per word and has {wrong:.1%} of the words wrong. One round "
-            f"takes {first[0]:.2g} ms and has {first[1]:.1%} wrong. {found}{rounds} "
-            f"rounds with {lengths} length{plural}: {ms:.2g} ms, {error:.1%}. The deep "
-            f"encoder with one layer: {shallow[0]:.2g} ms, {shallow[1]:.1%}."
+            f"takes {took:.2g} ms per word and has {wrong:.1%} of the words wrong. One "
+            f"round takes {first[0]:.2g} ms and has {first[1]:.1%} wrong. {found}"
+            f"{rounds} rounds with {lengths} length{plural}: {ms:.2g} ms, {error:.1%}. "
+            f"The deep encoder with one layer: {shallow[0]:.2g} ms, {shallow[1]:.1%}."
         )
     return "\n\n".join(parts)
 
 
-def seeds(record: Record, key: str, style: str, **want: Any) -> str:
-    """Return an entry of the rows that are ``want``ed, a number for each seed."""
-    rows: Sequence = [r for r in record["rows"] if want.items() <= r.items()]
-    return dots((row[key] for row in rows), style)
+def distilled_table(record: Record) -> Html:
+    """Show what mask-predict has wrong after the dictionary, and after a model."""
+    part = record["distillation"]
+    found = {(r["learned from"], r["rounds"]): r["words"] for r in part["rows"]}
+    names = {"dictionary": "the dictionary", "model": "what a model wrote"}
+    rows = [
+        (
+            words,
+            f"{part['targets'][name]:.2f}",
+            *(f"{found[name, rounds]:.1%}" for rounds in (1, 2, 4, 10)),
+        )
+        for name, words in names.items()
+    ]
+    header = ("learned from", "answers per word", "1 round", "2", "4", "10")
+    return show_table(header, rows, "Words wrong by rounds, one length. One seed.")
+
+
+def gaps_table(record: Record) -> Html:
+    """Show how often a gap is filled right, by the side that a model may see."""
+    asked = {"middle": f"{record['gap']} in the middle", "beginning": "the first half"}
+    rows = [
+        (
+            f"{asked[row['gap']]}, {row['words']}",
+            f"{row['items']:,}",
+            f"{row['autoregressive']:.0%}",
+            f"{row['diffusion']:.0%}",
+        )
+        for row in record["gaps"]
+    ]
+    header = ("missing sounds", "words", "from the left alone", "both sides")
+    caption = "Gaps filled right. The spelling is given, and all other sounds; the "
+    return show_table(header, rows, caption + "left model sees those before the gap.")
