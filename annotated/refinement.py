@@ -32,9 +32,9 @@ class MaskedTransformer(Transformer):
 
     Its parts are the :class:`~annotated.transformer.Transformer`'s own. The decoder
     gets another mask, without the causal part, and its logits are of the symbol that
-    stands at a position, not of the next one. How much longer than the source the target
-    is, is guessed from the sum of the memory. (Ghazvininejad et al., 2019, section 2.3,
-    guess the length itself, from a symbol of its own that stands before the source.)
+    stands at a position, not of the next one. How much longer the target is than the
+    source is guessed from the sum of the memory. (Ghazvininejad et al., 2019, section
+    2.3, guess a length, from a symbol of its own that stands before the source.)
 
     Args:
         config: its ``target_vocab`` counts ``[MASK]``, which is the last id, ``mask``.
