@@ -32,9 +32,9 @@ class MaskedTransformer(Transformer):
 
     Its parts are the :class:`~annotated.transformer.Transformer`'s own. The decoder
     gets another mask, without the causal part, and its logits are of the symbol that
-    stands at a position, not of the next one. The length is guessed from the mean of
-    the memory (Ghazvininejad et al., 2019, section 2.3, read it from a symbol of its
-    own, put before the source).
+    stands at a position, not of the next one. How much longer the target is than the
+    source is guessed from the sum of the memory. (Ghazvininejad et al., 2019, section
+    2.3, guess a length, from a symbol of its own that stands before the source.)
 
     Args:
         config: its ``target_vocab`` counts ``[MASK]``, which is the last id, ``mask``.
@@ -46,7 +46,8 @@ class MaskedTransformer(Transformer):
         require.that(
             config.pad != self.mask, f"pad must not be [MASK], the last id {self.mask}"
         )
-        self.length = nn.Linear(config.d_model, config.max_len + 1)
+        # of every difference from the source's length, −max_len to max_len
+        self.length = nn.Linear(config.d_model, 2 * config.max_len + 1)
 
     @require.shapes
     def decode(
@@ -91,10 +92,12 @@ class MaskedTransformer(Transformer):
 
         Arguments as :meth:`decode`.
         """
-        real = memory_mask[:, 0, 0, :, None]  # (b, s, 1)
-        mean = (memory * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
-        none = torch.zeros(1, dtype=torch.long, device=mean.device)
-        return self.length(mean).index_fill(-1, none, -torch.inf).log_softmax(dim=-1)
+        most, real = self.config.max_len, memory_mask[:, 0, 0]  # (b, s)
+        scores = self.length((memory * real[..., None]).sum(dim=1))
+        lengths = torch.arange(most + 1, device=memory.device)
+        differences = lengths - real.sum(dim=1, keepdim=True)  # (b, n)
+        scores = scores.gather(1, differences + most)
+        return scores.masked_fill(lengths == 0, -torch.inf).log_softmax(dim=-1)
 
 
 # ---- learning to guess what is masked ------------------------------------------

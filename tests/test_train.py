@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated import train as command
-from annotated.recipes import classification, translation
+from annotated.recipes import classification, refinement, translation
 from annotated.train import main, share, write_whole
 
 ROOT = Path(__file__).parents[1]
@@ -100,6 +100,25 @@ def test_it_learns_numbers_and_says_them(monkeypatch, capsys):
     assert "line 4: left out '70', never seen" in said.err
     assert main(["spelling", *model]) == 1
     assert "is of the task 'numbers', not 'spelling'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", command.REFINED)
+def test_it_learns_to_write_all_at_once(kind, monkeypatch, capsys):
+    pairs = [(word, tuple(WORDS[word].split())) for word in ("act", "tack")]
+    monkeypatch.setattr(translation, "spelling_pairs", lambda split, every: pairs)
+    answers = {word: (sounds,) for word, sounds in pairs}
+    monkeypatch.setattr(refinement, "spelling_words", lambda split: answers)
+    spelling = translation.TRANSLATION_RECIPES["spelling"]
+    for module in (command, refinement):
+        monkeypatch.setattr(module, "REFINEMENT", spelling)
+    assert main([kind, "--steps", "150"]) == 0
+    assert "phonemes 0, words 0;" in capsys.readouterr().out
+    Path("words.txt").write_text("tack\n\nAct\n")
+    model = ["--resume", f"runs/{kind}/model.pt", "--translate", "words.txt"]
+    assert main([kind, *model]) == 0
+    assert capsys.readouterr().out == "T AE K\n\nAE K T\n"
+    assert main(["spelling", *model]) == 1
+    assert f"is of the task '{kind}', not 'spelling'" in capsys.readouterr().err
 
 
 def test_the_last_line_needs_no_end_and_an_empty_file_has_no_line(capsys):

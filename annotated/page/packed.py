@@ -83,6 +83,14 @@ def unpack_model(script: str) -> tuple[Transformer, Cutter]:
     return _made(packed, _weights(packed))
 
 
+def unpack_refiner(script: str) -> tuple[MaskedTransformer, Cutter]:
+    """Return the model with ``[MASK]`` that a browser makes of a ``script``."""
+    packed = _parts(script)
+    model = MaskedTransformer(TransformerConfig(**packed["config"])).eval()
+    model.load_state_dict(_weights(packed))
+    return model, _cutter(packed)
+
+
 def pack_films(
     name: str, bag: BagOfEmbeddings, encoder: TransformerClassifier, words: Words
 ) -> str:
@@ -190,9 +198,13 @@ def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutte
     kind = MaskedTransformer if "length.weight" in weights else Transformer
     model = kind(TransformerConfig(**parts["config"])).eval()
     model.load_state_dict(weights)
+    return model, _cutter(parts)
+
+
+def _cutter(parts: dict[str, Any]) -> Cutter:
     special = len(Vocabulary.SPECIAL)
     sides = (Vocabulary(parts[side][special:]) for side in ("source", "target"))
-    return model, Cutter(*sides, [])
+    return Cutter(*sides, [])
 
 
 def _text(numbers: Tensor, kind: str) -> str:

@@ -49,7 +49,7 @@ REFINEMENT = Recipe(
 )
 DEEP = 4, 1  # layers of a deep encoder and of a shallow decoder (Kasai et al., 2021)
 CANVAS = 16  # positions that are written where end symbols fill up what is left
-FOUR_ROUNDS = partial(mask_predict, rounds=4, candidates=3)
+FOUR_ROUNDS = partial(mask_predict, rounds=4)
 #: steps of each kind that take about 85 CPU seconds
 STEPS = {
     "autoregressive": 800,
@@ -82,13 +82,13 @@ def refinement_model(kind: str, cutter: Cutter, seed: int = 0) -> Transformer:
     return model
 
 
-def without_end(labels: Int[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+def without_end(labels: Int[Tensor, "b t"]) -> Int[Tensor, "b _"]:
     """Return ``labels`` without their end symbols, for a model that has lengths."""
     target = labels[:, :-1]  # behind the longest stands its end symbol
     return target.masked_fill(target == Vocabulary.end, Vocabulary.pad)
 
 
-def on_canvas(labels: Int[Tensor, "b t"], size: int = CANVAS) -> Int[Tensor, "b t"]:
+def on_canvas(labels: Int[Tensor, "b t"], size: int = CANVAS) -> Int[Tensor, "b _"]:
     """Return ``labels`` on ``size`` positions or more, filled up with end symbols."""
     room = labels.new_full((len(labels), max(size, labels.shape[1])), Vocabulary.end)
     real = labels != Vocabulary.pad
