@@ -194,9 +194,7 @@ def _parts(script: str) -> dict[str, Any]:
 
 
 def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutter]:
-    # a model that writes in rounds guesses a length, too
-    kind = MaskedTransformer if "length.weight" in weights else Transformer
-    model = kind(TransformerConfig(**parts["config"])).eval()
+    model = Transformer(TransformerConfig(**parts["config"])).eval()
     model.load_state_dict(weights)
     return model, _cutter(parts)
 

@@ -1,7 +1,7 @@
 """Chapter 19: its drawings, counts and tables."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import log, log2, prod
 from statistics import mean
@@ -14,7 +14,7 @@ from annotated.data.spelling import Sounds, pronunciations
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
-from annotated.page.packed import unpack_model
+from annotated.page.packed import unpack_model, unpack_refiner
 from annotated.page.plots import COLOURS, plot_bars
 from annotated.recipes.translation import Cutter
 from annotated.refinement import MaskedTransformer, diffusion_sample, mask_predict
@@ -110,8 +110,8 @@ def lost_figure() -> Html:
     return show(
         ax.figure,
         title="Twice the rounds, less than half the loss",
-        caption="Computed, not sampled: a Markov chain of four letters, and a model "
-        "that knows it exactly.",
+        caption="Computed, for a model that knows the language exactly. A text has "
+        f"{chain.bits():.2f} bits.",
     )
 
 
@@ -201,6 +201,18 @@ def rounds_table(
     return show_table(("round", "reads", "writes"), rows)
 
 
+def wrong_table(wrong: Mapping[tuple[int, int], float]) -> Html:
+    """Show the share of words wrong by the number of lengths and of rounds."""
+    by_length: dict[str, list[str]] = {}
+    for (lengths, _), share in wrong.items():
+        name = f"{lengths} length{'s' * (lengths > 1)}"
+        by_length.setdefault(name, []).append(f"{share:.1%}")
+    rounds = dict.fromkeys(r for _, r in wrong)
+    header = "", *(f"{r} round{'s' * (r > 1)}" for r in rounds)
+    rows = [(name, *shares) for name, shares in by_length.items()]
+    return show_table(header, rows, "Words with a wrong sound.")
+
+
 @torch.no_grad()
 def check_rounds(
     refine: Callable, model: MaskedTransformer, cutter: Cutter, words: Sequence[str]
@@ -278,7 +290,7 @@ LENGTHS = ["one shorter", "as guessed", "one longer"]
 def models() -> tuple[MaskedTransformer, Transformer, Cutter]:
     """Return both models as a browser has them, and their cutter."""
     scripts = static(FILE).splitlines()
-    (masked, cutter), (causal, _) = map(unpack_model, scripts)
+    (masked, cutter), (causal, _) = unpack_refiner(scripts[0]), unpack_model(scripts[1])
     return masked, causal, cutter
 
 

@@ -12,7 +12,7 @@ from annotated.page.plots import COLOURS, OTHER, THIS, name_lines
 from annotated.page.records import grouped
 
 Record = Mapping[str, Any]
-BATCHES = {1: "one word at a time", 32: "32 at a time"}
+BATCHES = {1: "one word at a time", 32: "32 words at a time"}
 #: what the chart draws: name, colour, and which rows of the record it is made of
 WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "one length": (THIS, {"model": "mask-predict", "candidates": 1}),
@@ -47,15 +47,15 @@ def price_chart(record: Record) -> Html:
             style = ("o-", "s--", "^:", "D-", "v-")[i]
             ax.plot(x, y, style, ms=6, color=color, label=name)
             for took, wrong, mark in some:
-                if mark.isdigit() and name == "one length":
+                if mark.isdigit() and name == "one length" and batch == 1:
                     place = {"textcoords": "offset points", "ha": "center"}
                     ax.annotate(mark, (took, 100 * wrong), (0, 9), **place)
-        ax.set(title=title, xscale="log", xlabel="CPU milliseconds per word")
+        ax.set(title=f"Wrong, %, {title}", xscale="log")
+        ax.set_xlabel("CPU milliseconds per word")
         low, high = ax.get_xlim()
         ticks = [t for t in (0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= t <= high]
         ax.set_xticks([], minor=True)
         ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    axes[0].set_ylabel("words wrong, %")
     name_lines(axes[1])
     return show(
         figure,

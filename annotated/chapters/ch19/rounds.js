@@ -54,11 +54,10 @@ function guess(source, tokens) { // chances of all symbols at each position
     return softmax(logits);
   });
 }
-function lengths(source) {
-  const { memory } = source, mean = memory[0].map((_, i) => sum(memory.map((x) => x[i])) / memory.length);
-  const logits = numbers.linear(weights.masked, "length", mean);
-  logits[0] = -Infinity;
-  return softmax([...logits]);
+function lengths({ memory }) { // by how much longer than the source a target is
+  const total = memory.reduce(plus), most = masked.config.max_len;
+  const scores = numbers.linear(weights.masked, "length", total);
+  return softmax(range(most + 1).map((n) => (n ? scores[n - memory.length + most] : -Infinity)));
 }
 let seed = 19;
 const random = () => { seed = (seed * 48271) % 2147483647; return seed / 2147483647; };
