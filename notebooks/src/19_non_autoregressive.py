@@ -289,18 +289,16 @@ expect(
 #
 # 1. `angeline` in one round, in two, in four: when does it stop changing?
 # 2. Make the length one shorter, and one longer. What does the model leave out, what does it invent?
-# 3. Who is done first, for `cat`? And for `antidisestablishment`?
+# 3. Who is done first, for `cat`? And for `incomprehensible`?
 
 # %% Try it: a word in rounds tags=["hide-input"]
 ch19.writer()
 
 # %% tags=["remove-input"]
 say(
-    """<details><summary>The answers</summary>
-
-ANSWERS
-
-</details>"""
+    "<details><summary>The answers</summary>\n\n"
+    + ch19.writer_answers()
+    + "\n\n</details>"
 )
 
 # %% [markdown]

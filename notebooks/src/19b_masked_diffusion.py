@@ -93,10 +93,10 @@ ch19b.estimates_table()
 ch19b.check_estimates()
 
 # %% [markdown]
-# Nothing can honestly be below the entropy ([chapter 20](20_errata.ipynb)). The counts that see much ask easy questions: *one letter masked at a time* is known as
-# pseudo-likelihood, and no text can be stored in so few bits, because nobody would know where to begin. A least $t$ of 0.1 looks harmless, and
-# gives too much or too little, depending on who averages. (A public contest for small models had entries at
-# [2.41 and 1.15 bits per byte](https://github.com/openai/parameter-golf/issues/1106) for one model.) <!-- given: 0.1 --> <!-- cited: 2.41, 1.15 -->
+# Nothing can honestly be below the entropy ([chapter 20](20_errata.ipynb)). The counts that see much ask easy questions. *One letter masked at a time* is known as
+# **pseudo-likelihood**, and no text can be stored in so few bits: nobody would know where to begin. A least $t$ of 0.1 looks harmless. It leaves out the easy masks, so the
+# mean is too high and the integral too low. (In a public contest, two estimates gave one model
+# [2.41 and 1.15 bits per byte](https://github.com/openai/parameter-golf/pull/1106).) <!-- given: 0.1 --> <!-- cited: 2.41, 1.15 -->
 
 # ## 19b.4 Bits beside bits
 #
@@ -118,14 +118,12 @@ say(
 )
 
 # %% [markdown]
-# <!-- given: 0.1 -->
 # ## 19b.5 In which order?
 #
 # A sampler starts with masks alone, and writes a share of the positions in each round. Three orders are common: **any** (drawn at random: *ancestral*, the one that
 # the derivation has), **the surest first** (MaskGIT's, LLaDA's), and **from left to right**, as a rule in blocks. And the symbol may be **drawn**, or be the **likeliest**.
 
-# %%
-from annotated.page.notebook import show_source
+# %% Source: the sampler tags=["hide-input"]
 from annotated.refinement import diffusion_sample
 
 show_source(diffusion_sample, fold="diffusion_sample")
@@ -205,7 +203,7 @@ ch19b.caches_table(more)
 #
 # <details><summary>Two papers report 2.9 bits per token for the same text. One has an autoregressive model, the other a bound. Whose is better?<!-- given: 2.9 --></summary>
 #
-# Nobody knows, but it isn't the first: the second's true number is at most 2.9.
+# Nobody knows, but it isn't the first: the second's true number is at most that.
 #
 # </details>
 #
