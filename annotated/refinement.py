@@ -319,10 +319,8 @@ def mask_predict(
     require.count(rounds=rounds)
     require.count(1, model.config.max_len, candidates=candidates)
     if length is not None:
-        require.that(
-            candidates == 1,
-            f"candidates must be 1 if length is given, got {candidates}",
-        )
+        message = f"candidates must be 1 if length is given, got {candidates}"
+        require.that(candidates == 1, message)
         require.within(1, model.config.max_len, length=length)
     with evaluating(model):
         memory, memory_mask = model.encode(padding_last(source, model.config.pad))
@@ -343,9 +341,11 @@ def mask_predict(
             tokens, logs = guess.where(masked, tokens), best.where(masked, logs)
             done.append(Round(read, tokens, logs))
         scores = (logs.sum(dim=1) / count).view(sizes.shape)
-        kept = torch.arange(len(source), device=source.device) * sizes.shape[1]
-        kept = kept + scores.argmax(dim=1)
-    return _kept(done, kept, count[kept].max(), scores.amax(dim=1))
+        best, which = scores.max(dim=1)
+        rows = torch.arange(len(source), device=source.device) * sizes.shape[1] + which
+        longest = int(count[rows].max())
+    done = [Round(*(part[rows, :longest] for part in one)) for one in done]
+    return Refinement(done[-1].written, best, done)
 
 
 @require.shapes
@@ -425,8 +425,11 @@ def diffusion_sample(
                 continue
             logits = model.decode(tokens, memory, memory_mask).double()
             every = logits.log_softmax(dim=-1)
-            noise = gumbel(logits.shape, generator).to(logits.device)
-            drawn = (every + temperature * noise).argmax(dim=-1).to(tokens)
+            scores = every
+            if temperature:
+                noise = gumbel(logits.shape, generator).to(logits.device)
+                scores = every + temperature * noise
+            drawn = scores.argmax(dim=-1).to(tokens)
             log = every.gather(-1, drawn[..., None].long())[..., 0]
             first = log
             if order == "random":
@@ -465,9 +468,3 @@ def _canvas(model: MaskedTransformer, sizes: Int[Tensor, "b"]) -> Int[Tensor, "b
     """Return as many masks as ``sizes`` say, and padding behind."""
     real = length_mask(sizes, int(sizes.max()))[:, 0, 0]
     return torch.where(real, model.mask, model.config.pad)
-
-
-def _kept(done, rows, longest, score) -> Refinement:
-    """Return the ``rows`` of what was ``done``, as wide as the longest of them."""
-    rounds = [Round(*(part[rows, :longest] for part in one)) for one in done]
-    return Refinement(rounds[-1].written, score, rounds)

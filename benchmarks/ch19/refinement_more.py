@@ -87,18 +87,38 @@ def write(model, cutter: Cutter, words: list[str], how, **options) -> list[tuple
 
 def distillation(cutter: Cutter, words: list[str]) -> dict[str, Any]:
     pairs, written = spelling_task().pairs, written_task(0).pairs
-    sources = len({word for word, _ in pairs})
-    rows = []
+    sources, rows = len({word for word, _ in pairs}), []
+    several = {
+        word: answers
+        for word, answers in spelling_words("test").items()
+        if len(answers) > 1 and len({len(one) for one in answers}) == 1
+    }
     for name in ("mask-predict", DISTILLED):
         model, _ = trained(name, 0)
         for rounds in (1, 2, 4, 10):
             row = {"learned from": "dictionary" if name == "mask-predict" else "model"}
             outputs = write(model, cutter, words, mask_predict, rounds=rounds)
-            rows.append(row | {"rounds": rounds} | rates(outputs, words))
+            row |= {"rounds": rounds} | rates(outputs, words)
+            outputs = write(model, cutter, list(several), mask_predict, rounds=rounds)
+            pairs = list(zip(outputs, several.values(), strict=True))
+            for what, kind in (("several_right", 0), ("several_mixed", 1)):
+                row[what] = sum(of(*pair) == kind for pair in pairs) / len(pairs)
+            rows.append(row)
     targets = {"dictionary": len(pairs) / sources, "model": len(written) / len(written)}
     known = spelling_words("train")
     right = sum(sounds in known[word] for word, sounds in written) / len(written)
-    return {"targets": targets, "written_right": right, "rows": rows}
+    facts = {"targets": targets, "written_right": right, "several": len(several)}
+    return facts | {"rows": rows}
+
+
+def of(output: tuple, answers: Sequence[tuple]) -> int:
+    """Return 0 if ``output`` is one of the answers, 1 if it mixes them, and 2 else."""
+    if output in answers or len(output) != len(answers[0]):
+        return 0 if output in answers else 2
+    mixes = all(
+        sound in column for sound, *column in zip(output, *answers, strict=True)
+    )
+    return 1 if mixes else 2
 
 
 def lengths(cutter: Cutter, words: list[str]) -> dict[str, Any]:
