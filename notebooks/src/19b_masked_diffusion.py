@@ -15,7 +15,7 @@
 # ## 19b.1 Cover a text, and pay for what you can't see
 #
 # Choose a share $t$ between 0 and 1, and mask each symbol with chance $t$. (In the terms of diffusion, $t$ is the time: the text
-# dissolves from 0 to 1, and the model, a **denoiser**, takes it back.) What are the masked symbols worth to somebody who sees the others? Here are texts
+# dissolves from 0 to 1, and the model, a **denoiser**, takes it back.) What does a masked symbol cost, in bits, if you see the others? Here are texts
 # of chapter 19's small language, whose exact denoiser we have:
 
 # %% Try it: cover a text tags=["hide-input"]
@@ -107,7 +107,7 @@ ch19b.check_estimates()
 from annotated.page.notebook import recorded, say
 
 runs, more = recorded("refinement"), recorded("refinement_more")
-ch19b.bits_table(runs, more)
+ch19b.bits_table(runs)
 
 # %% tags=["remove-input"]
 b = more["bounds"]
@@ -133,7 +133,7 @@ ch19b.orders_table(more)
 
 # %% [markdown]
 # With one round, order means nothing. Drawing at once is the postcard again, and repetitions are its mark: two neighbours that both took
-# the sound that belongs there once. Whoever takes the likeliest symbol avoids most of that, and gives up something else: it no longer draws from the distribution that
+# the sound that belongs there once. Taking the likeliest symbol avoids most of that, and gives up something else: it no longer draws from the distribution that
 # the bound speaks of.
 #
 # ## 19b.6 What stands there stays
@@ -169,7 +169,7 @@ say(
 ch19b.lengths_table(more)
 
 # %% [markdown]
-# The middle row learned ends at all places that are left. The last one learned a single end, and was never asked what comes behind it: on a fixed canvas it has to say something there.
+# The middle row learned ends at all places that are left. The last one learned a single end, and was never asked what comes after it: on a fixed canvas it has to say something there.
 #
 # Ends are easy, so a model is sure of them, and *the surest first* writes them first. Chat models that answer with nothing, or break off, are often this
 # (blocks from the left hide it).

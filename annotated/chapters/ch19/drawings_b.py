@@ -93,7 +93,7 @@ def estimates_table() -> Html:
 Record = Mapping[str, Any]
 
 
-def bits_table(record: Record, more: Record) -> Html:
+def bits_table(record: Record) -> Html:
     """Show the bits of a held-out sound by each kind of model, a number a seed."""
     rows = []
     for kind, words in (
@@ -104,7 +104,8 @@ def bits_table(record: Record, more: Record) -> Html:
         found = [m["bits"] for m in record["models"] if m["model"] == kind]
         rows.append((words, dots(found, ".3f")))
     caption = "Bits per sound of 2,000 held-out pronunciations, the end or the length "
-    return show_table(("", "bits"), rows, caption + "included. Three seeds.")
+    caption += "included" + (": a number for each seed." if "·" in rows[0][1] else ".")
+    return show_table(("", "bits"), rows, caption)
 
 
 def orders_table(record: Record) -> Html:

@@ -23,6 +23,12 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def seeds(record: Record) -> str:
+    """Say how many seeds a record has."""
+    count = len({row["seed"] for row in record["rows"]})
+    return "One seed" if count == 1 else f"Means of {count} seeds"
+
+
 def points(record: Record, batch: int, want: Mapping[str, Any]) -> list[tuple]:
     """Return (ms a word, words wrong, what stands at it) for each way of writing.
 
@@ -60,8 +66,8 @@ def price_chart(record: Record) -> Html:
     return show(
         figure,
         title="What a wrong word less costs",
-        caption="Means of three seeds. One length and five: mask–predict in 1, 2, 4 "
-        "and 10 rounds. The slower of two points: a beam of 5.",
+        caption=f"{seeds(record)}. One length and five: mask–predict in 1, 2, 4 and 10 "
+        "rounds. The slower of two points: a beam of 5.",
     )
 
 
@@ -100,20 +106,24 @@ def verdict(record: Record) -> str:
 
 
 def distilled_table(record: Record) -> Html:
-    """Show what mask-predict has wrong after the dictionary, and after a model."""
-    part = record["distillation"]
-    found = {(r["learned from"], r["rounds"]): r["words"] for r in part["rows"]}
-    names = {"dictionary": "the dictionary", "model": "what a model wrote"}
+    """Show what mask-predict has wrong and mixes, after the dictionary and a model."""
+    part, names = record["distillation"], {"dictionary": "the dictionary"}
+    found = {(r["learned from"], r["rounds"]): r for r in part["rows"]}
     rows = [
         (
-            words,
-            f"{part['targets'][name]:.2f}",
-            *(f"{found[name, rounds]:.1%}" for rounds in (1, 2, 4, 10)),
+            names.get(name, "what a model wrote"),
+            f"{targets:.2f}",
+            *(f"{found[name, rounds]['words']:.1%}" for rounds in (1, 4, 10)),
+            *(f"{found[name, rounds]['several_mixed']:.1%}" for rounds in (1, 10)),
         )
-        for name, words in names.items()
+        for name, targets in part["targets"].items()
     ]
-    header = ("learned from", "answers per word", "1 round", "2", "4", "10")
-    return show_table(header, rows, "Words wrong by rounds, one length. One seed.")
+    header = ("learned from", "answers per word", "wrong in 1 round", "in 4", "in 10")
+    caption = f"Mixed: of {part['several']:,} test words with several answers of one "
+    caption += (
+        "length, those in which every sound is some answer's, and the whole none's."
+    )
+    return show_table((*header, "mixed in 1", "in 10"), rows, caption)
 
 
 def gaps_table(record: Record) -> Html:
