@@ -11,6 +11,7 @@ from torch import Tensor
 
 from annotated.chapters.ch19 import chain
 from annotated.data.spelling import Sounds, pronunciations
+from annotated.metrics import error_rates
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
@@ -202,31 +203,43 @@ def rounds_table(
     return show_table(("round", "reads", "writes"), rows)
 
 
-def wrong_table(wrong: Mapping[tuple[int, int], float]) -> Html:
-    """Show the share of words wrong by the number of lengths and of rounds."""
-    by_length: dict[str, list[str]] = {}
-    for (lengths, _), share in wrong.items():
-        name = f"{lengths} length{'s' * (lengths > 1)}"
-        by_length.setdefault(name, []).append(f"{share:.1%}")
-    rounds = dict.fromkeys(r for _, r in wrong)
-    header = "", *(f"{r} round{'s' * (r > 1)}" for r in rounds)
-    rows = [(name, *shares) for name, shares in by_length.items()]
-    return show_table(header, rows, "Words with a wrong sound.")
+Outputs = Mapping[tuple[int, int], Sequence[Sounds]]  # by lengths and rounds
+
+
+def short(outputs: Sequence[Sounds], known: Mapping, words: Sequence[str]) -> float:
+    """Return the share of outputs that are shorter than every right answer."""
+    pairs = zip(outputs, words, strict=True)
+    return mean(len(o) < min(map(len, known[word])) for o, word in pairs)
+
+
+def rounds_and_lengths(outputs: Outputs, known: Mapping, words: Sequence[str]) -> Html:
+    """Show the share of sounds wrong by lengths and rounds, and of short answers."""
+    answers, rows = [known[word] for word in words], []
+    rounds = dict.fromkeys(r for _, r in outputs)
+    for lengths in dict.fromkeys(n for n, _ in outputs):
+        wrong = (error_rates(outputs[lengths, r], answers)["symbols"] for r in rounds)
+        cells = [f"{share:.1%}" for share in wrong]
+        cells.append(f"{short(outputs[lengths, max(rounds)], known, words):.0%}")
+        rows.append((f"{lengths} length{'s' * (lengths > 1)}", *cells))
+    header = (f"{r} round{'s' * (r > 1)}" for r in rounds)
+    caption = f"Sounds wrong in {len(words)} unseen words, and answers that are too "
+    caption += f"short after {max(rounds)} rounds."
+    return show_table(("", *header, "too short"), rows, caption)
 
 
 @torch.no_grad()
 def lengths_right(
     model: MaskedTransformer, cutter: Cutter, known: Mapping, words: Sequence[str]
 ) -> tuple[float, float]:
-    """Return how often the likeliest length is right, and one of three."""
+    """Return how often the likeliest length is right, and one of five."""
     hits = []
     for word in words:
         source = torch.tensor([cutter.source.encode(word)])
-        best = model.guess_length(*model.encode(source))[0].topk(3).indices.tolist()
+        best = model.guess_length(*model.encode(source))[0].topk(5).indices.tolist()
         right = {len(answer) for answer in known[word]}
         hits.append((best[0] in right, bool(right & {*best})))
-    first, three = (mean(map(float, column)) for column in zip(*hits, strict=True))
-    return first, three
+    first, five = (mean(map(float, column)) for column in zip(*hits, strict=True))
+    return first, five
 
 
 @torch.no_grad()
