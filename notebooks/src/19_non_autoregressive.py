@@ -54,6 +54,16 @@ for m in (1, 2, 3, 6):
 # other, the first pays, and the rest are free. With $H$, the entropy of the choice, the loss is $(m - 1) H$:
 # one bit for every further symbol, if both names are equally likely.
 
+# %% Proof: the loss is a divergence tags=["hide-input", "proof"]
+from annotated.page.notebook import check_close
+
+share = torch.tensor([0.5, 0.9, 0.99], dtype=torch.float64)
+both = torch.stack([share, 1 - share])  # (2, 3)
+choice = -(both * both.log2()).sum(dim=0)
+for m in (2, 3, 6):
+    apart = (both * (both / both**m).log2()).sum(dim=0)
+    check_close(f"({m} − 1) H and the divergence", (m - 1) * choice, apart)
+
 # %% Try it: New Diego by steps tags=["hide-input"]
 ch19.steps_explorer()
 
@@ -154,6 +164,7 @@ answers = torch.tensor([sounds.encode(answer) for answer in both])  # (2, t)
 MASK = len(sounds)
 
 
+# %%
 def knows_one_word(tokens):
     """The mean of all answers that fit what isn't masked, (t, v)."""
     fits = ((answers == tokens) | (tokens == MASK)).all(dim=1)
@@ -215,14 +226,11 @@ show_source(
 # %% [markdown]
 # Train a small one for half a minute:
 
-# %% tags=["remove-stderr"]
-from annotated.recipes.common import one_cycle
-from annotated.recipes.refinement import MaskedLoss
-from annotated.recipes.translation import spelling_task, translation_batches
-from annotated.training import fit
+# %%
+from annotated.recipes.translation import spelling_task
 from annotated.transformer import TransformerConfig
 
-task, steps = spelling_task(), 700
+task = spelling_task()
 letters, sounds = task.cutter.source, task.cutter.target
 sizes = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 192, "dropout": 0.0}
 config = TransformerConfig(
@@ -230,6 +238,13 @@ config = TransformerConfig(
 )  # one symbol more: [MASK]
 model = MaskedTransformer(config).to(device)
 
+# %% tags=["remove-stderr"]
+from annotated.recipes.common import one_cycle
+from annotated.recipes.refinement import MaskedLoss
+from annotated.recipes.translation import translation_batches
+from annotated.training import fit
+
+steps = 700
 optimizer, schedule = one_cycle(model, 5e-3, steps)
 batches = translation_batches(task, 700, steps)
 loss = MaskedLoss("mask-predict")
@@ -243,7 +258,6 @@ from annotated.page.notebook import say
 
 known = spelling_words("test")
 words = random.Random(0).sample(sorted(known), 500)
-
 seconds = history[-1]["cpu_seconds"]
 first, five = ch19.lengths_right(model, task.cutter, known, words)
 say(
@@ -254,11 +268,15 @@ say(
 )
 
 # %%
+import random
 from functools import partial
 
+from annotated.data.spelling import spelling_words
 from annotated.recipes.refinement import refine as pronounce
+from annotated.refinement import mask_predict
 
-outputs = {}
+known = spelling_words("test")
+words, outputs = random.Random(0).sample(sorted(known), 500), {}
 for lengths in (1, 5):
     for rounds in (1, 2, 4, 10):
         write = partial(mask_predict, rounds=rounds, candidates=lengths)
@@ -342,8 +360,7 @@ say(prices.verdict(runs))
 # model writes for them. It has to decide on something, and it decides in the same way for similar words.
 
 # %% Table: after the dictionary, and after a model, recorded tags=["hide-input", "remove-stdout"]
-more = recorded("refinement_more")
-prices.distilled_table(more)
+prices.distilled_table(recorded("distillation"))
 
 # %% [markdown]
 # What a student can't learn any more: that there was another answer ([Zhou et al., 2020](https://arxiv.org/abs/1911.02727)).
@@ -354,7 +371,7 @@ prices.distilled_table(more)
 # (*infilling*), and to go **backwards**.
 
 # %% Table: gaps, recorded tags=["hide-input", "remove-stdout"]
-prices.gaps_table(more)
+prices.gaps_table(recorded("refinement_more"))
 
 # %% [markdown]
 # ## 19.9 Pitfalls

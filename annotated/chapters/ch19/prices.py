@@ -107,8 +107,8 @@ def verdict(record: Record) -> str:
 
 def distilled_table(record: Record) -> Html:
     """Show what mask-predict has wrong and mixes, after the dictionary and a model."""
-    part, names = record["distillation"], {"dictionary": "the dictionary"}
-    found = {(r["learned from"], r["rounds"]): r for r in part["rows"]}
+    names = {"dictionary": "the dictionary"}
+    found = {(r["learned from"], r["rounds"]): r for r in record["rows"]}
     rows = [
         (
             names.get(name, "what a model wrote"),
@@ -116,10 +116,10 @@ def distilled_table(record: Record) -> Html:
             *(f"{found[name, rounds]['words']:.1%}" for rounds in (1, 4, 10)),
             *(f"{found[name, rounds]['several_mixed']:.1%}" for rounds in (1, 10)),
         )
-        for name, targets in part["targets"].items()
+        for name, targets in record["targets"].items()
     ]
     header = ("learned from", "answers per word", "wrong in 1 round", "in 4", "in 10")
-    caption = f"Mixed: of {part['several']:,} test words with several answers of one "
+    caption = f"Mixed: of {record['several']:,} test words with several answers of one "
     caption += (
         "length, those in which every sound is some answer's, and the whole none's."
     )
