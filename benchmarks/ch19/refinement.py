@@ -130,7 +130,7 @@ def run() -> dict[str, Any]:
     words = random.Random(0).sample(sorted(known), TESTED)
     rows, models = [], []
     for seed in SEEDS:
-        for kind in ("autoregressive", "deep encoder", "mask-predict", "diffusion"):
+        for kind in ("autoregressive", "mask-predict", "diffusion", "deep encoder"):
             model, facts = trained(kind, seed)
             facts = {"model": kind, "seed": seed} | facts
             if kind in ("autoregressive", "deep encoder", "diffusion"):
