@@ -33,8 +33,8 @@ class MaskedTransformer(Transformer):
     Its parts are the :class:`~annotated.transformer.Transformer`'s own. The decoder
     gets another mask, without the causal part, and its logits are of the symbol that
     stands at a position, not of the next one. How much longer the target is than the
-    source is guessed from the sum of the memory. (Ghazvininejad et al., 2019, section
-    2.3, guess a length, from a symbol of its own that stands before the source.)
+    source is guessed from the sum of the memory. Ghazvininejad et al. (2019), section
+    2.3, guess a length, from a symbol of its own that stands before the source.
 
     Args:
         config: its ``target_vocab`` counts ``[MASK]``, which is the last id, ``mask``.
@@ -452,6 +452,10 @@ def gumbel(
 
     It is made in double precision: a uniform number of single precision is at most
     1 − 2⁻²⁴, so that its noise ends at 16.6 nats, and what is rarer never comes.
+
+    Args:
+        shape: of the noise.
+        generator: draws on the CPU.
     """
     u = torch.rand(shape, dtype=torch.float64, generator=generator)
     return -(-u.log()).log()

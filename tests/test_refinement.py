@@ -7,7 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from annotated.batches import Vocabulary
 from annotated.masks import causal_mask
+from annotated.page.packed import pack_model, unpack_refiner
+from annotated.recipes.translation import Cutter
 from annotated.refinement import (
     MaskedTransformer,
     diffusion_bits,
@@ -316,6 +319,17 @@ def test_an_exact_denoiser_reaches_the_entropy_and_loses_by_the_round():
             apart -= right.where(new, 0.0).sum(1)
         error = (apart + logs).mean().item() - wanted
         assert abs(error) < (0.5 if rounds < 8 else 1e-6)
+
+
+def test_a_packed_model_is_the_same_but_for_eight_bits():
+    cutter = Cutter(Vocabulary("abcdef"), Vocabulary("ABCD"), [])
+    model, (source, target, _) = make_model(), draw()
+    script = pack_model("one", model, cutter)
+    packed, same = unpack_refiner(script)
+    assert same.target.symbols == cutter.target.symbols and packed.mask == MASK
+    logits = packed(source, target)[..., 1:MASK].double()
+    wanted = model(source, target)[..., 1:MASK]
+    assert 0 < (logits - wanted).abs().max() < 0.2 * wanted.std()
 
 
 # ---- bad input -------------------------------------------------------------------

@@ -1,17 +1,15 @@
-"""Chapter 19: what orders, lengths, distillation, caches and gaps do; one seed each.
+"""Chapter 19: what orders, lengths, caches and gaps do; one seed each.
 
-1000 words of the test split, or their pronunciations. Distillation is another training
-of mask-predict, on what the autoregressive model wrote for the same words. The two
-models of a canvas learned without lengths: with end symbols in every place that is
-left, or with one end symbol and nothing behind it. A mistake is made by hand: in what
-the model writes right, one sound is replaced by another.
+1000 words of the test split, or their pronunciations. The two models of a canvas
+learned without lengths: with end symbols in every place that is left, or with one end
+symbol and nothing behind it. A mistake is made by hand: in what the model writes right,
+one sound is replaced by another.
 
-Bands: after distillation, one round has fewer words wrong than before. Where end
-symbols were learned, more lengths are right. A sound that was replaced comes back more
-often where it is masked than where it is looked at. With keys of finished blocks kept,
-the logits are those without a cache if no block looks ahead, and others if blocks do.
-With both sides of a gap given, diffusion fills it right more often than the
-autoregressive model, which sees the left side alone.
+Bands: where end symbols were learned, more lengths are right. A sound that was replaced
+comes back more often where it is masked than where it is looked at. With keys of
+finished blocks kept, the logits are those without a cache if no block looks ahead, and
+others if blocks do. With both sides of a gap given, diffusion fills it right more often
+than the autoregressive model, which sees the left side alone.
 """
 
 import random
@@ -40,7 +38,7 @@ from annotated.refinement import (
 from annotated.search import DecoderCache
 from annotated.training import evaluating
 from annotated.transformer import Transformer
-from benchmarks.ch19._models import DISTILLED, trained, written_task
+from benchmarks.ch19._models import trained
 from benchmarks.ch19.refinement import held_out
 
 TESTED, ITEMS, GAP, BLOCK = 1000, 400, 3, 4
@@ -82,43 +80,7 @@ def write(model, cutter: Cutter, words: list[str], how, **options) -> list[tuple
     return [tuple(line.split()) for line in lines]
 
 
-# ---- lengths and what is repeated ------------------------------------------------
-
-
-def distillation(cutter: Cutter, words: list[str]) -> dict[str, Any]:
-    pairs, written = spelling_task().pairs, written_task(0).pairs
-    sources, rows = len({word for word, _ in pairs}), []
-    several = {
-        word: answers
-        for word, answers in spelling_words("test").items()
-        if len(answers) > 1 and len({len(one) for one in answers}) == 1
-    }
-    for name in ("mask-predict", DISTILLED):
-        model, _ = trained(name, 0)
-        for rounds in (1, 2, 4, 10):
-            row = {"learned from": "dictionary" if name == "mask-predict" else "model"}
-            outputs = write(model, cutter, words, mask_predict, rounds=rounds)
-            row |= {"rounds": rounds} | rates(outputs, words)
-            outputs = write(model, cutter, list(several), mask_predict, rounds=rounds)
-            pairs = list(zip(outputs, several.values(), strict=True))
-            for what, kind in (("several_right", 0), ("several_mixed", 1)):
-                row[what] = sum(of(*pair) == kind for pair in pairs) / len(pairs)
-            rows.append(row)
-    targets = {"dictionary": len(pairs) / sources, "model": len(written) / len(written)}
-    known = spelling_words("train")
-    right = sum(sounds in known[word] for word, sounds in written) / len(written)
-    facts = {"targets": targets, "written_right": right, "several": len(several)}
-    return facts | {"rows": rows}
-
-
-def of(output: tuple, answers: Sequence[tuple]) -> int:
-    """Return 0 if ``output`` is one of the answers, 1 if it mixes them, and 2 else."""
-    if output in answers or len(output) != len(answers[0]):
-        return 0 if output in answers else 2
-    mixes = all(
-        sound in column for sound, *column in zip(output, *answers, strict=True)
-    )
-    return 1 if mixes else 2
+# ---- lengths, and what is repeated -----------------------------------------------
 
 
 def lengths(cutter: Cutter, words: list[str]) -> dict[str, Any]:
@@ -339,7 +301,6 @@ def run() -> dict[str, Any]:
     model, _ = trained("diffusion", 0)
     record: dict[str, Any] = {"tested": TESTED, "gap": GAP, "block": BLOCK}
     for name, part in (
-        ("distillation", lambda: distillation(cutter, words)),
         ("lengths", lambda: lengths(cutter, words)),
         ("orders", lambda: orders(model, cutter, words)),
         ("mistakes", lambda: mistakes(model, cutter, words)),
@@ -355,15 +316,6 @@ def run() -> dict[str, Any]:
 
 def bands(record: dict[str, Any]) -> None:
     """Check this record's bands."""
-    before, after = (
-        next(
-            row["words"]
-            for row in record["distillation"]["rows"]
-            if (row["learned from"], row["rounds"]) == (name, 1)
-        )
-        for name in ("dictionary", "model")
-    )
-    assert after < before
     for order in ("random", "surest"):
         right = {
             row["model"]: row["right_length"]
