@@ -333,9 +333,9 @@ say(
 ch19.work_picture()
 
 # %% [markdown]
-# So rounds are **$T$ times the work, in $T/N$ of the steps**. Which of the two do you wait for? A GPU that serves one person spends its time
-# fetching weights: a pass over ten positions takes hardly longer than a pass over one. There, steps count. A CPU computes all the time, and so does a GPU with a full
-# batch. There, work counts.
+# So rounds are **$T$ times the work, in $T/N$ of the steps**. Which of the two do you wait for? Steps, if a pass over ten positions takes hardly longer than a pass over one:
+# on a GPU that serves one person, which spends its time fetching weights, or with a model so small that Python takes longer than the sums. Work, if the machine is full:
+# with a large batch, or where every sum takes its time, as in your browser.
 #
 # Now measure it. Four models of about one size, trained equally long, on this chapter's task, on one core of a CPU:
 
@@ -349,10 +349,17 @@ prices.price_chart(runs)
 # %% tags=["remove-input"]
 say(prices.verdict(runs))
 
+# %% Measured: what is concluded tags=["hide-input", "proof"]
+prices.check_verdict(runs)
+
 # %% [markdown]
-# One of them is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
-# pass anyway, so layers there cost no waiting; the decoder, which runs for every symbol, has one layer. It is the opponent that papers on
-# parallel decoding forgot.
+# **So when is it faster, and for whom?** For someone who waits for a single answer, in few rounds. Ten rounds are slower than greedy decoding even there, and in a batch
+# of 32 fewer rounds pay. And at equal training it's far from as good: it had to learn to guess from *any* set of masks, where the other learned a single order. (Published
+# models of this kind train longer, on distilled data, and are large.)
+#
+# One of the four is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
+# pass anyway, so layers there cost no waiting; the decoder, which runs for every symbol, has one layer. It's the comparison that early papers on
+# parallel decoding left out.
 #
 # ## 19.7 One answer for each word
 #

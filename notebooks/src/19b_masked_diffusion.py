@@ -112,7 +112,8 @@ ch19b.bits_table(runs)
 # %% tags=["remove-input"]
 b = more["bounds"]
 say(
-    "The bound is an upper one: the true number may be lower. And here too a wrong count flatters. For one of "
+    "The bound is an upper one: the true number may be lower. How much of the distance is "
+    "the bound's, and how much the harder task's, it doesn't say. And here too a wrong count flatters. For one of "
     f"these models, with lengths given, the bound is {b['bound']:.3f} bits per sound; with *t* from 0.1 on it "
     f"would read {b['from 0.1']:.3f}, with half of the sounds masked {b['half']:.3f}."
 )
