@@ -49,8 +49,8 @@ for m in (1, 2, 3, 6):
     print(f"{m} at once: {0.5**m + 0.5**m:.3f}, drawn {drawn(0.5, m):.3f}")
 
 # %% [markdown]
-# How much is lost, in bits? As in [chapter 11](11_text_generation.ipynb), compare what is written with what
-# is right. Written apart, each of the $m$ symbols pays for the whole choice; written one after the
+# How much is lost, in bits? Count what the right names cost extra if you expect what's being written (the
+# divergence). Written apart, each of the $m$ symbols pays for the whole choice; written one after the
 # other, the first pays, and the rest are free. With $H$, the entropy of the choice, the loss is $(m - 1) H$:
 # one bit for every further symbol, if both names are equally likely.
 
@@ -107,7 +107,7 @@ ch19.check_lost()
 # ## 19.2 Several right answers
 #
 # How often does this happen outside of postcards? In the pronouncing dictionary of [chapter 9](09_translation.ipynb), thousands of words
-# have several right answers. Draw each sound for itself, as often as the answers have it:
+# have several right answers. Draw the sound at each position for itself, as often as the answers have it there:
 
 # %% Table: answers that are mixed tags=["hide-input"]
 ch19.mixing_table("either often february pecan angeline".split())

@@ -65,7 +65,7 @@ def price_chart(record: Record) -> Html:
     name_lines(axes[1])
     return show(
         figure,
-        title="What a wrong word less costs",
+        title="A few rounds are fast, and far behind",
         caption=f"{seeds(record)}. One length and five: mask–predict in 1, 2, 4 and 10 "
         "rounds. The slower of two points: a beam of 5.",
     )
@@ -92,10 +92,10 @@ def verdict(record: Record) -> str:
         best = min(found["one"], key=lambda one: one[1])
         parts.append(
             f"**{title[0].upper()}{title[1:]}**, greedy decoding takes {ms:.1f} ms per "
-            f"word and has {wrong:.0%} of the words wrong. One round takes {fast[0]:.1f} "
-            f"ms and has {fast[1]:.0%} wrong. Up to {slow[2]} rounds are faster than "
-            f"greedy, by a tenth or more; {best[2]} take {best[0]:.1f} ms, and still "
-            f"have {best[1]:.0%} wrong. The deep encoder with one layer: "
+            f"word and has {wrong:.0%} of the words wrong. One round takes "
+            f"{fast[0]:.1f} ms and has {fast[1]:.0%} wrong. Up to {slow[2]} rounds are "
+            f"faster than greedy, by a tenth or more; {best[2]} take {best[0]:.1f} ms, "
+            f"and still have {best[1]:.0%} wrong. The deep encoder with one layer: "
             f"{found['shallow'][0]:.1f} ms, {found['shallow'][1]:.0%}."
         )
     return "\n\n".join(parts)
