@@ -113,8 +113,8 @@ ch19.check_lost()
 ch19.mixing_table("either often february pecan angeline".split())
 
 # %% [markdown]
-# Look at `often`. Two answers, and they differ by a single sound. But after it, everything is shifted by one, and so nearly
-# every position has two candidates. If you draw the **length** first, once for all, that's gone. What remains are
+# Look at `often`. Two answers, and they differ by a single sound. But after it, everything is shifted by one, and so every
+# position there has two candidates. If you draw the **length** first, once for all, that's gone. What remains are
 # words such as `angeline`, whose answers differ in two places or more.
 #
 # So a decoder that writes at once should first decide how much it is going to write. Words that have several right answers are

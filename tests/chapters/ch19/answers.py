@@ -1,7 +1,6 @@
 """Answers to the exercises of chapter 19."""
 
 import math
-from itertools import product
 
 import torch
 
@@ -75,8 +74,7 @@ def trained_and_read(logits, length_logits, labels, hidden, pad, mask):
     place = {one: i for i, one in enumerate(ids)}
     nats = [
         -chances[i, j, place[labels[i, j].item()]].log()
-        for i, j in product(*map(range, labels.shape))
-        if hidden[i, j]
+        for i, j in hidden.nonzero().tolist()
     ]
     lengths = [sum(one != pad for one in row) for row in labels.tolist()]
     length_loss = torch.nn.functional.cross_entropy(
