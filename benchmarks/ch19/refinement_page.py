@@ -1,20 +1,18 @@
 """Chapter 19: the two models that the built page loads, with eight bits a weight.
 
 They are those of the first seed, which learned for the same time: one writes symbol by
-symbol, the other in rounds. What the page loads is written too.
+symbol, the other in rounds, here in four. What the page loads is written too.
 
 Bands, on 1000 words of the test split: with eight bits neither rate of either model
 changes by more than 1 %.
 """
 
-from functools import partial
 from typing import Any
 
 from annotated.data.spelling import spelling_words
 from annotated.page.packed import answers_text, pack_model, unpack_model, unpack_refiner
 from annotated.recipes.refinement import refinement_errors
 from annotated.recipes.translation import spelling_errors, spelling_task
-from annotated.refinement import mask_predict
 from benchmarks.ch19._models import trained
 from benchmarks.record import ROOT
 
@@ -33,9 +31,7 @@ def run() -> dict[str, Any]:
         if kind == "autoregressive":
             measure, small = spelling_errors, unpack_model(scripts[-1])[0]
         else:
-            small = unpack_refiner(scripts[-1])[0]
-            write = partial(mask_predict, rounds=4, candidates=3)
-            measure = partial(refinement_errors, write=write)
+            measure, small = refinement_errors, unpack_refiner(scripts[-1])[0]
         for bits, one in ((32, model), (8, small)):
             row = {"model": kind, "bits": bits} | measure(one, cutter, most=TESTED)
             rows.append(row)
