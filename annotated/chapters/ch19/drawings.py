@@ -386,9 +386,14 @@ def writer_answers() -> str:
         )
 
     one, two, four = (said("angeline", rounds)[0] for rounds in (1, 2, 4))
+    both = [*zip(*pronunciations()["angeline"], strict=True)]
+    parts = four.strip("`").split()
+    mix = len(parts) == len(both) and all(map(tuple.__contains__, both, parts))
+    mix &= tuple(parts) not in pronunciations()["angeline"]
     shorter, longer = (said("angeline", 4, more)[0] for more in (-1, 1))
     return (
-        f"1. One round writes {one}, two write {two}, four {four}.\n"
+        f"1. One round writes {one}, two write {two}, four {four}."
+        f"{' Each sound is one of the right answers’, and the whole is none.' * mix}\n"
         f"2. One shorter: {shorter}. One longer: {longer}. The length is an order, and "
         "the model obeys.\n"
         f"3. It depends on the clock: {passes('cat')}; {passes('incomprehensible')}. "
