@@ -133,32 +133,32 @@ show_source(diffusion_sample, fold="diffusion_sample")
 ch19b.orders_table(more)
 
 # %% [markdown]
-# With one round, order means nothing. Drawing at once is the postcard again, and repetitions are its mark: two neighbours that both took
-# the sound that belongs there once. Taking the likeliest symbol avoids most of that, and gives up something else: it no longer draws from the distribution that
-# the bound speaks of.
+# Repetitions are the postcard's mark: two neighbours that both took the sound that belongs there once. Rounds reduce them, and *the surest first* most; taking
+# the likeliest symbol doesn't. It has fewer words wrong, and gives up something else: it no longer draws from the distribution that the bound speaks of.
 #
 # ## 19b.6 What stands there stays
 #
-# None of these orders ever changes what it has written. Could the model just look again? Take words that it pronounces right, replace one sound by another, and ask:
+# None of these orders ever changes what it has written. Would the model notice a mistake? Take words that it pronounces right, replace one sound by another, and ask:
 
 # %% tags=["remove-input"]
 m = more["mistakes"]
 say(
-    f"Of {m['right']} words, at a second look it repeats the wrong sound in {m['kept']:.0%}, and finds the right one in "
-    f"{m['mended_by_look']:.0%}. If the sound is **masked again**, it finds the right one in {m['mended_by_mask']:.0%}. "
+    f"At a second look, with the wrong sound in sight, it repeats it in {m['kept']:.0%} of "
+    f"{m['right']} words, and finds the right one in {m['mended_by_look']:.0%}. If the sound "
+    f"is **masked again**, it finds the right one in {m['mended_by_mask']:.0%}."
 )
 
 # %% [markdown]
-# Of course: in training, only masked positions were ever asked for. What a visible symbol's own logits say, nobody has taught it. So a mistake is repaired by
-# **re-masking**, hiding it again, and by nothing else. Mask–predict hides the least sure, others hide at random
-# ([Wang et al., 2025](https://arxiv.org/abs/2503.00307)). (The released code of LLaDA never hides what it has written.)
+# It notices mostly, though nobody taught it: in training, only masked positions were asked for. But no order takes this second look, and hiding is the surer way:
+# **re-masking**. Mask–predict hides the least sure, others hide at random ([Wang et al., 2025](https://arxiv.org/abs/2503.00307)).
+# (In LLaDA's released code, what is written stays: [LLaDA#70](https://github.com/ML-GSAI/LLaDA/issues/70).)
 
 # %% tags=["remove-input"]
 drawn, likely = ch19b.remasked(more, "random", 1.0), ch19b.remasked(more, "surest", 0.0)
 say(
-    "What does it buy here? Ten rounds, of which each hides 0, 10, 30 or 50 % again. Any order, drawn: "
-    f"{', '.join(drawn)} of the words are wrong. The surest first, the likeliest: {', '.join(likely)}. "
-    "<!-- given: 10, 30, 50 -->"
+    "What does hiding at random buy here? Nothing. Ten rounds, of which each hides 0, 10, 30 or 50 % again: in any "
+    f"order, drawn, {', '.join(drawn)} of the words are wrong; the surest first, the likeliest, {', '.join(likely)}. "
+    "What is hidden by chance is mostly right. <!-- given: 10, 30, 50 -->"
 )
 
 # %% [markdown]
@@ -169,11 +169,15 @@ say(
 # %% Table: three ways to end, recorded tags=["hide-input", "remove-stdout"]
 ch19b.lengths_table(more)
 
+# %% Measured: what is concluded tags=["hide-input", "proof"]
+ch19b.check_recorded(more)
+
 # %% [markdown]
-# The middle row learned ends at all places that are left. The last one learned a single end, and was never asked what comes after it: on a fixed canvas it has to say something there.
+# The first model guesses a length. The second learned ends at all places that are left, and makes words a little short. The last one learned a single end, and was never asked what comes after it:
+# on a fixed canvas it has to say something there, and writes on.
 #
-# Ends are easy, so a model is sure of them, and *the surest first* writes them first. Chat models that answer with nothing, or break off, are often this
-# (blocks from the left hide it).
+# So ends have to be in the loss, and then most places of a large canvas are ends: easy ones, of which a model is soon sure. With *the surest first*, chat models are reported to write these first, and to
+# answer with little or nothing; blocks from the left hide it.
 #
 # ## 19b.8 Noise that ends
 #
