@@ -372,15 +372,22 @@ prices.distilled_table(recorded("distillation"))
 # %% [markdown]
 # What a student can't learn any more: that there was another answer ([Zhou et al., 2020](https://arxiv.org/abs/1911.02727)).
 #
-# ## 19.8 What only it can do
+# ## 19.8 What only it can be asked
 #
-# Speed may be the smaller gift. A model that looks both ways can be asked what an autoregressive one can't: to fill a gap in the **middle**, given both sides
-# (*infilling*), and to go **backwards**.
+# Speed may be the smaller gift. A model that looks both ways can be given **both sides** of a gap (*infilling*), or an end, and be asked what precedes it. Does it use what follows? Here it fills
+# gaps once without that, and once with:
 
 # %% Table: gaps, recorded tags=["hide-input", "remove-stdout"]
-prices.gaps_table(recorded("refinement_more"))
+more = recorded("refinement_more")
+prices.gaps_table(more)
+
+# %% Measured: gaps tags=["hide-input", "proof"]
+prices.check_gaps(more)
 
 # %% [markdown]
+# It does. But it's still the weaker speller: the model that writes symbol by symbol, and can't be shown what follows, fills more of these gaps right. It only can't know whether what it wrote
+# fits what comes next.
+#
 # ## 19.9 Pitfalls
 #
 # **The loss of what isn't hidden.** Visible symbols can be copied, so the loss is splendid, and nothing is learned. Count hidden symbols only.
@@ -431,7 +438,7 @@ prices.gaps_table(recorded("refinement_more"))
 # 2. Decide on the length first: much of the confusion is a shift.
 # 3. Mask–predict: guess all, hide the least sure, guess again. The decoder is the old one without its causal mask.
 # 4. $T$ rounds are $T$ times the work in $T/N$ of the steps. Ask which of the two you pay for, and compare with a cache.
-# 5. What it sees on both sides is a gift of its own: gaps in the middle, and the way back.
+# 5. It can be given both sides of a gap, and uses them. At equal training, a good speller that can't may still do better.
 #
 # And the postcard? Let one of you write both words.
 

@@ -113,8 +113,8 @@ ch19b.bits_table(runs)
 b = more["bounds"]
 say(
     "The bound is an upper one: the true number may be lower. How much of the distance is "
-    "the bound's, and how much the harder task's, it doesn't say. And here too a wrong count flatters. For one of "
-    f"these models, with lengths given, the bound is {b['bound']:.3f} bits per sound; with *t* from 0.1 on it "
+    "the bound's, and how much the harder task's, it doesn't say. And here too a wrong count flatters. For this "
+    f"diffusion model, with lengths given, the bound is {b['bound']:.3f} bits per sound; with *t* from 0.1 on it "
     f"would read {b['from 0.1']:.3f}, with half of the sounds masked {b['half']:.3f}."
 )
 
@@ -176,7 +176,7 @@ ch19b.check_recorded(more)
 # The first model guesses a length. The second learned ends at all places that are left, and makes words a little short. The last one learned a single end, and was never asked what comes after it:
 # on a fixed canvas it has to say something there, and writes on.
 #
-# So ends have to be in the loss, and then most places of a large canvas are ends: easy ones, of which a model is soon sure. With *the surest first*, chat models are reported to write these first, and to
+# So unless a length is guessed, ends have to be in the loss, and then most places of a large canvas are ends: easy ones, of which a model is soon sure. With *the surest first*, chat models are reported to write these first, and to
 # answer with little or nothing; blocks from the left hide it.
 #
 # ## 19b.8 Noise that ends

@@ -139,17 +139,24 @@ def distilled_table(record: Record) -> Html:
 
 
 def gaps_table(record: Record) -> Html:
-    """Show how often a gap is filled right, by the side that a model may see."""
+    """Show how often a gap is filled right, by the sides that a model is given."""
     asked = {"middle": f"{record['gap']} in the middle", "beginning": "the first half"}
     rows = [
         (
             f"{asked[row['gap']]}, {row['words']}",
             f"{row['items']:,}",
-            f"{row['autoregressive']:.0%}",
-            f"{row['diffusion']:.0%}",
+            *(f"{row[kind]:.0%}" for kind in ("alone", "diffusion", "autoregressive")),
         )
         for row in record["gaps"]
     ]
-    header = ("missing sounds", "words", "from the left alone", "both sides")
-    caption = "Gaps filled right. The spelling is given, and all other sounds; the "
-    return show_table(header, rows, caption + "left model sees those before the gap.")
+    header = ("missing sounds, of words", "words", "nothing after", "both sides")
+    caption = "Gaps filled right; the spelling is given. Nothing after, both sides: "
+    caption += "masked diffusion. The last one sees what is before the gap. One seed."
+    return show_table((*header, "symbol by symbol"), rows, caption)
+
+
+def check_gaps(record: Record) -> None:
+    """Check what the page concludes from the record."""
+    for row in record["gaps"]:
+        assert row["alone"] < row["diffusion"] < row["autoregressive"], row
+    print(f"measured: so it is for {len(record['gaps'])} kinds of gaps")
