@@ -256,11 +256,17 @@ def test_losses_are_these_sums():
     torch.testing.assert_close(loss, (whole + length) / 14)
     loss = diffusion_loss(model, source, target, share=all_masked, lengths=False)
     torch.testing.assert_close(loss, whole / 14)
-    single = target[:, :1]  # of one symbol, one is masked
-    logs = model(source, torch.full_like(single, MASK)).log_softmax(-1)
-    cost = -logs[:, 0].gather(1, single).mean()
-    cost -= model.guess_length(*memory)[:, 1].mean()
-    torch.testing.assert_close(mask_predict_loss(model, source, single), cost)
+    g, masked = torch.Generator().manual_seed(2), torch.zeros(3, 6, dtype=torch.bool)
+    u, order = (
+        torch.rand(3, generator=g),
+        torch.rand(3, 6, generator=g, dtype=torch.float64),
+    )
+    for row, (number, size) in enumerate(zip(1 + u * lengths, lengths, strict=True)):
+        masked[row, order[row, :size].topk(int(number)).indices] = True
+    logits = model(source, target.masked_fill(masked, MASK))
+    cost = -logits.log_softmax(-1).gather(-1, target[..., None])[..., 0][masked].mean()
+    loss = mask_predict_loss(model, source, target, g.manual_seed(2))
+    torch.testing.assert_close(loss, cost + length / 14)
     mask_predict_loss(model.train(), source, target).backward()
     assert all(p.grad.isfinite().all() for p in model.parameters())
 

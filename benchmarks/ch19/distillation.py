@@ -22,6 +22,7 @@ from benchmarks.ch19.refinement_more import TESTED, rates, write
 
 def run() -> dict[str, Any]:
     cutter = spelling_task().cutter
+    trained("autoregressive", 0)  # whose answers are learned
     words = random.Random(0).sample(sorted(spelling_words("test")), TESTED)
     pairs, written = spelling_task().pairs, written_task(0).pairs
     sources, rows = len({word for word, _ in pairs}), []
