@@ -364,18 +364,32 @@ prices.check_verdict(runs)
 # ## 19.7 One answer for each word
 #
 # If several right answers are the trouble, teach only one. **Distillation** ([Kim and Rush, 2016](https://arxiv.org/abs/1606.07947)) replaces the data by what an autoregressive
-# model writes for them. It has to decide on something, and it decides in the same way for similar words.
+# model writes for them. It has to decide on something, in the same way for similar words.
 
 # %% Table: after the dictionary, and after a model, recorded tags=["hide-input", "remove-stdout"]
-prices.distilled_table(recorded("distillation"))
+distilled = recorded("distillation")
+prices.distilled_table(distilled)
+
+# %% tags=["remove-input"]
+say(prices.distilled_words(distilled))
 
 # %% [markdown]
 # What a student can't learn any more: that there was another answer ([Zhou et al., 2020](https://arxiv.org/abs/1911.02727)).
 #
 # ## 19.8 What only it can be asked
 #
-# Speed may be the smaller gift. A model that looks both ways can be given **both sides** of a gap (*infilling*), or an end, and be asked what precedes it. Does it use what follows? Here it fills
-# gaps once without that, and once with:
+# Speed may be the smaller gift. A model that looks both ways can be given **both sides** of a gap (*infilling*), or an end, and be asked what precedes it. What is that worth? On the small language of
+# 19.1 we know: a best guess for three letters in the middle, and for the first four, and how often it's right.
+
+# %%
+for gap in ((3, 4, 5), (0, 1, 2, 3)):
+    before, after = range(gap[0]), range(gap[-1] + 1, chain.LENGTH)
+    left = chain.best_guess(gap, [*before])
+    both = chain.best_guess(gap, [*before, *after])
+    print(f"{len(gap)} letters: from the left {left:.0%}, both sides {both:.0%}")
+
+# %% [markdown]
+# And in real words? Here masked diffusion fills gaps once without what follows, and once with it:
 
 # %% Table: gaps, recorded tags=["hide-input", "remove-stdout"]
 more = recorded("refinement_more")
@@ -385,8 +399,8 @@ prices.gaps_table(more)
 prices.check_gaps(more)
 
 # %% [markdown]
-# It does. But it's still the weaker speller: the model that writes symbol by symbol, and can't be shown what follows, fills more of these gaps right. It only can't know whether what it wrote
-# fits what comes next.
+# Hardly anything: a percentage point or two. The word's letters are given, and say nearly all that there is to know. And the better speller, which writes symbol by symbol and can't be shown what
+# follows, fills more of these gaps right.
 #
 # ## 19.9 Pitfalls
 #
@@ -438,7 +452,7 @@ prices.check_gaps(more)
 # 2. Decide on the length first: much of the confusion is a shift.
 # 3. Mask–predict: guess all, hide the least sure, guess again. The decoder is the old one without its causal mask.
 # 4. $T$ rounds are $T$ times the work in $T/N$ of the steps. Ask which of the two you pay for, and compare with a cache.
-# 5. It can be given both sides of a gap, and uses them. At equal training, a good speller that can't may still do better.
+# 5. It can be given both sides of a gap. What that's worth depends on how much the other side says.
 #
 # And the postcard? Let one of you write both words.
 

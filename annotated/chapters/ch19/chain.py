@@ -44,6 +44,13 @@ def given(place: int, seen: Sequence[int]) -> float:
     return bits(tuple(sorted((*seen, place)))) - bits(tuple(sorted(seen)))
 
 
+def best_guess(gap: Sequence[int], seen: Sequence[int]) -> float:
+    """Return how often the likeliest letters of a ``gap`` are right, given others."""
+    others = [i for i in range(LENGTH) if i not in (*gap, *seen)]
+    joint = chances().sum(dim=others, keepdim=True) if others else chances()
+    return joint.amax(dim=list(gap)).sum().item()
+
+
 @cache
 def lost(rounds: int) -> float:
     """Return what a text loses in bits if it is written in equal ``rounds``.

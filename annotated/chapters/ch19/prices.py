@@ -118,24 +118,35 @@ def check_verdict(record: Record) -> None:
 
 
 def distilled_table(record: Record) -> Html:
-    """Show what mask-predict has wrong and mixes, after the dictionary and a model."""
-    names = {"dictionary": "the dictionary"}
-    found = {(r["learned from"], r["rounds"]): r for r in record["rows"]}
+    """Show what mask-predict has wrong after the dictionary, and after a model."""
+    found = {(r["learned from"], r["rounds"]): r["words"] for r in record["rows"]}
     rows = [
         (
-            names.get(name, "what a model wrote"),
+            {"dictionary": "the dictionary"}.get(name, "what a model wrote"),
             f"{targets:.2f}",
-            *(f"{found[name, rounds]['words']:.1%}" for rounds in (1, 4, 10)),
-            *(f"{found[name, rounds]['several_mixed']:.1%}" for rounds in (1, 10)),
+            *(f"{found[name, rounds]:.1%}" for rounds in (1, 2, 4, 10)),
         )
         for name, targets in record["targets"].items()
     ]
-    header = ("learned from", "answers per word", "wrong in 1 round", "in 4", "in 10")
-    caption = f"Mixed: of {record['several']:,} test words with several answers of one "
-    caption += (
-        "length, those in which every sound is some answer's, and the whole none's."
+    header = ("learned from", "answers per word", "1 round", "2", "4", "10")
+    return show_table(header, rows, "Words wrong by rounds, with one length. One seed.")
+
+
+def distilled_words(record: Record) -> str:
+    """Say what distillation changed, and what it didn't."""
+    once = {r["learned from"]: r for r in record["rows"] if r["rounds"] == 1}
+    before, after = once["dictionary"], once["model"]
+    gain = 100 * (before["words"] - after["words"])
+    assert gain > 1 and max(r["several_mixed"] for r in record["rows"]) < 0.02
+    return (
+        f"One round gains {gain:.1f} percentage points, from a teacher that is right "
+        f"about {record['written_right']:.0%} of the words that it wrote. But not "
+        f"because nothing is mixed any more: of {record['several']} test words with "
+        f"several answers of one length, one round mixes {before['several_mixed']:.1%} "
+        f"before and {after['several_mixed']:.1%} after. With a length that is decided, "
+        "and the likeliest sound everywhere, mixtures are rare here. Perhaps the teacher "
+        "gives rules with fewer exceptions; that we haven't measured."
     )
-    return show_table((*header, "mixed in 1", "in 10"), rows, caption)
 
 
 def gaps_table(record: Record) -> Html:
@@ -158,5 +169,6 @@ def gaps_table(record: Record) -> Html:
 def check_gaps(record: Record) -> None:
     """Check what the page concludes from the record."""
     for row in record["gaps"]:
-        assert row["alone"] < row["diffusion"] < row["autoregressive"], row
+        gain = row["diffusion"] - row["alone"]
+        assert 0 < gain < 0.04 and row["diffusion"] < row["autoregressive"], row
     print(f"measured: so it is for {len(record['gaps'])} kinds of gaps")
