@@ -143,9 +143,9 @@ def distilled_words(record: Record) -> str:
         f"about {record['written_right']:.0%} of the words that it wrote. But not "
         f"because nothing is mixed any more: of {record['several']} test words with "
         f"several answers of one length, one round mixes {before['several_mixed']:.1%} "
-        f"before and {after['several_mixed']:.1%} after. With a length that is decided, "
-        "and the likeliest sound everywhere, mixtures are rare here. Perhaps the teacher "
-        "gives rules with fewer exceptions; that we haven't measured."
+        f"before and {after['several_mixed']:.1%} after. With a length that is "
+        "decided, and the likeliest sound everywhere, mixtures are rare here. Perhaps "
+        "the teacher gives rules with fewer exceptions; that we haven't measured."
     )
 
 
