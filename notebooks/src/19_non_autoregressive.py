@@ -186,8 +186,8 @@ play(
     written,
     label="angeline in rounds",
     rounds=[1, 2, 3, 4],
-    question="EY NG G IH L AY N and AE N JH AH L IY N are right. With how many rounds do "
-    "you get one of them?",
+    question="EY NG G IH L AY N and AE N JH AH L IY N are right. With how many "
+    "rounds do you get one of them?",
     caption="■ is a mask. Of two sounds that are equally likely, the first in the "
     "alphabet is taken.",
 )
@@ -261,10 +261,11 @@ words = random.Random(0).sample(sorted(known), 500)
 seconds = history[-1]["cpu_seconds"]
 first, five = ch19.lengths_right(model, task.cutter, known, words)
 say(
-    f"That took {seconds:.0f} seconds of one processor. Its likeliest **length** is one "
-    f"of the dictionary's for {first:.0%} of the words that it has never seen, and one of "
-    f"the five likeliest is for {five:.0%}. So why not try five, side by side in one "
-    "batch, and keep the one whose sounds are surest on average? That's `candidates`:"
+    f"That took {seconds:.0f} seconds of one processor. Its likeliest "
+    f"**length** is one of the dictionary's for {first:.0%} of the words "
+    "that it has never seen, and one of the five likeliest is for "
+    f"{five:.0%}. So why not try five, side by side in one batch, and keep "
+    "the one whose sounds are surest on average? That's `candidates`:"
 )
 
 # %%
@@ -354,7 +355,7 @@ prices.check_verdict(runs)
 
 # %% [markdown]
 # **So when is it faster, and for whom?** For someone who waits for a single answer, in few rounds. Ten rounds are slower than greedy decoding even there, and in a batch
-# of 32 fewer rounds pay. And at equal training it's far from as good: it had to learn to guess from *any* set of masks, where the other learned a single order. (Published
+# of 32 fewer rounds pay. And at equal training it's far from as good; one reason is that it had to learn to guess from *any* set of masks, and the other a single order. (Published
 # models of this kind train longer, on distilled data, and are large.)
 #
 # One of the four is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
@@ -386,7 +387,7 @@ for gap in ((3, 4, 5), (0, 1, 2, 3)):
     before, after = range(gap[0]), range(gap[-1] + 1, chain.LENGTH)
     left = chain.best_guess(gap, [*before])
     both = chain.best_guess(gap, [*before, *after])
-    print(f"{len(gap)} letters: from the left {left:.0%}, both sides {both:.0%}")
+    print(f"{len(gap)} letters: left {left:.0%}, both sides {both:.0%}")
 
 # %% [markdown]
 # And in real words? Here masked diffusion fills gaps once without what follows, and once with it:

@@ -112,10 +112,12 @@ ch19b.bits_table(runs)
 # %% tags=["remove-input"]
 b = more["bounds"]
 say(
-    "The bound is an upper one: the true number may be lower. How much of the distance is "
-    "the bound's, and how much the harder task's, it doesn't say. And here too a wrong count flatters. For this "
-    f"diffusion model, with lengths given, the bound is {b['bound']:.3f} bits per sound; with *t* from 0.1 on it "
-    f"would read {b['from 0.1']:.3f}, with half of the sounds masked {b['half']:.3f}."
+    "The bound is an upper one: the true number may be lower. How much of "
+    "the distance is the bound's, and how much the harder task's, it "
+    "doesn't say. And here too a wrong count flatters. For this diffusion "
+    f"model, with lengths given, the bound is {b['bound']:.3f} bits per "
+    f"sound; with *t* from 0.1 on it would read {b['from 0.1']:.3f}, with "
+    f"half of the sounds masked {b['half']:.3f}."
 )
 
 # %% [markdown]
@@ -143,9 +145,10 @@ ch19b.orders_table(more)
 # %% tags=["remove-input"]
 m = more["mistakes"]
 say(
-    f"At a second look, with the wrong sound in sight, it repeats it in {m['kept']:.0%} of "
-    f"{m['right']} words, and finds the right one in {m['mended_by_look']:.0%}. If the sound "
-    f"is **masked again**, it finds the right one in {m['mended_by_mask']:.0%}."
+    "At a second look, with the wrong sound in sight, it repeats it in "
+    f"{m['kept']:.0%} of {m['right']} words, and finds the right one in "
+    f"{m['mended_by_look']:.0%}. If the sound is **masked again**, it finds "
+    f"the right one in {m['mended_by_mask']:.0%}."
 )
 
 # %% [markdown]
@@ -154,11 +157,16 @@ say(
 # (In LLaDA's released code, what is written stays: [LLaDA#70](https://github.com/ML-GSAI/LLaDA/issues/70).)
 
 # %% tags=["remove-input"]
-drawn, likely = ch19b.remasked(more, "random", 1.0), ch19b.remasked(more, "surest", 0.0)
+drawn, likely = (
+    ch19b.remasked(more, "random", 1.0),
+    ch19b.remasked(more, "surest", 0.0),
+)
 say(
-    "What does hiding at random buy here? Nothing. Ten rounds, of which each hides 0, 10, 30 or 50 % again: in any "
-    f"order, drawn, {', '.join(drawn)} of the words are wrong; the surest first, the likeliest, {', '.join(likely)}. "
-    "What is hidden by chance is mostly right. <!-- given: 10, 30, 50 -->"
+    "What does hiding at random buy here? Nothing. Ten rounds, of which "
+    "each hides 0, 10, 30 or 50 % again: in any order, drawn, "
+    f"{', '.join(drawn)} of the words are wrong; the surest first, the "
+    f"likeliest, {', '.join(likely)}. What is hidden by chance is mostly "
+    "right. <!-- given: 10, 30, 50 -->"
 )
 
 # %% [markdown]
@@ -184,9 +192,11 @@ ch19b.check_recorded(more)
 # To draw a symbol, many samplers add **Gumbel noise** to the log-probabilities, and take the largest sum. The noise is $-\ln(-\ln u)$, with $u$ uniform between 0 and 1:
 
 # %%
+import math
+
 for bits, name in ((24, "single precision"), (53, "double precision")):
-    u = torch.tensor(1 - 2.0**-bits, dtype=torch.float64)  # the largest below 1
-    print(f"{name}: noise ends at {-(-u.log()).log():.1f} nats")
+    u = 1 - 2.0**-bits  # the largest below 1
+    print(f"{name}: noise ends at {-math.log(-math.log(u)):.1f} nats")
 
 # %% [markdown]
 # In single precision it ends at 16.6 nats. What's further below the best than that hardly comes, however many such symbols there are: the **temperature is lower than it says**.

@@ -124,11 +124,11 @@ def distilled_table(record: Record) -> Html:
         (
             {"dictionary": "the dictionary"}.get(name, "what a model wrote"),
             f"{targets:.2f}",
-            *(f"{found[name, rounds]:.1%}" for rounds in (1, 2, 4, 10)),
+            *(f"{found[name, rounds]:.1%}" for rounds in (1, 4, 10)),
         )
         for name, targets in record["targets"].items()
     ]
-    header = ("learned from", "answers per word", "1 round", "2", "4", "10")
+    header = ("learned from", "answers per word", "1 round", "4", "10")
     return show_table(header, rows, "Words wrong by rounds, with one length. One seed.")
 
 
