@@ -383,6 +383,8 @@ say(prices.distilled_words(distilled))
 # 19.1 we know: a best guess for three letters in the middle, and for the first four, and how often it's right.
 
 # %%
+from annotated.chapters.ch19 import chain
+
 for gap in ((3, 4, 5), (0, 1, 2, 3)):
     before, after = range(gap[0]), range(gap[-1] + 1, chain.LENGTH)
     left = chain.best_guess(gap, [*before])
