@@ -62,6 +62,14 @@ from annotated.recipes.copy_task import (
     exact_copies,
     next_symbol_loss,
 )
+from annotated.recipes.refinement import (
+    REFINEMENT,
+    STEPS,
+    MaskedLoss,
+    refine,
+    refinement_errors,
+    refinement_model,
+)
 from annotated.recipes.text import (
     TEXT_RECIPES,
     bits_per_character,
@@ -78,16 +86,19 @@ from annotated.recipes.translation import (
     exact_numbers,
     number_words_task,
     spelling_errors,
+    spelling_task,
     translate,
     translation_batches,
     translation_model,
     translation_task,
 )
+from annotated.refinement import MaskedTransformer
 from annotated.training import Loss, evaluating, fit
 from annotated.transformer import Transformer, TransformerConfig
 
 LABELLED = {"functions": functions_task, "films": films_task, "imdb": imdb_task}
-TASKS = ("copy", "numbers", "spelling", "translation", "text", *LABELLED)
+REFINED = ("mask-predict", "diffusion")  # write the sounds of a word all at once
+TASKS = ("copy", "numbers", "spelling", *REFINED, "translation", "text", *LABELLED)
 LARGE = ("translation", "text", "imdb")  # have a second configuration
 # fields of task.json: those of every run, and those of one that translates
 SETTINGS = {"steps": int | None, "seed": int, "large": bool}
@@ -193,6 +204,32 @@ def translation_job(steps: int | None, seed: int, recipe: str = "multi30k") -> J
     )
 
 
+def refinement_job(steps: int | None, seed: int, kind: str) -> Job:
+    """Return chapter 19's spelling to sound, by a model that refines.
+
+    Args:
+        steps: number of steps; the recipe's if not given.
+        seed: of model and batches.
+        kind: one of ``REFINED``.
+    """
+    task, steps, loss = spelling_task(), steps or STEPS[kind], MaskedLoss(kind)
+    return Job(
+        refinement_model(kind, task.cutter, seed),
+        loss,
+        loss.batch_weight,
+        lambda: translation_batches(task, REFINEMENT.tokens, steps, seed),
+        REFINEMENT.rate,
+        steps,
+        lambda model: refinement_errors(model, task.cutter),
+        meaning={
+            "recipe": kind,
+            "source": task.cutter.source.symbols[3:],
+            "target": task.cutter.target.symbols[3:],
+            "merges": [],
+        },
+    )
+
+
 def classification_job(
     steps: int | None, seed: int, name: str, recipe: str | None = None
 ) -> Job:
@@ -234,6 +271,8 @@ def make_job(task: str, steps: int | None, seed: int, large: bool = False) -> Jo
         return text_job(steps, seed, "shakespeare" if large else "library")
     if task in ("numbers", "spelling"):
         return translation_job(steps, seed, task)
+    if task in REFINED:
+        return refinement_job(steps, seed, task)
     if task in LABELLED:
         gpu = "imdb, GPU" if large and task == "imdb" else None
         return classification_job(steps, seed, task, gpu)
@@ -356,7 +395,7 @@ def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
 
     Args:
         checkpoint: ``model.pt`` of a run; ``task.json`` must lie beside it.
-        task: "numbers", "spelling" or "translation".
+        task: "numbers", "spelling", "translation" or one of ``REFINED``.
 
     Raises:
         ValueError: if the run is of another task, or of one that translates nothing.
@@ -367,7 +406,10 @@ def load_translator(checkpoint: Path, task: str) -> tuple[Transformer, Cutter]:
     source, target = Vocabulary(fields["source"]), Vocabulary(fields["target"])
     kind = WordCutter if task == "numbers" else Cutter
     cutter = kind(source, target, [tuple(pair) for pair in fields["merges"]])
-    model = translation_model(translation_recipe(fields["recipe"]), cutter)
+    if task in REFINED:
+        model = refinement_model(task, cutter)
+    else:
+        model = translation_model(translation_recipe(fields["recipe"]), cutter)
     load_checkpoint(checkpoint, model)
     return model, cutter
 
@@ -390,7 +432,10 @@ def translate_lines(
         if unknown := cutter.unknown(line):
             print(f"line {number}: left out {unknown!r}, never seen", file=sys.stderr)
     with evaluating(model):
-        yield from translate(model, cutter, lines, beam)
+        if isinstance(model, MaskedTransformer):
+            yield from refine(model, cutter, lines)
+        else:
+            yield from translate(model, cutter, lines, beam)
 
 
 # ---- the command ---------------------------------------------------------------

@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from annotated import train as command
-from annotated.recipes import classification, translation
+from annotated.recipes import classification, refinement, translation
 from annotated.train import main, share, write_whole
 
 ROOT = Path(__file__).parents[1]
@@ -100,6 +100,26 @@ def test_it_learns_numbers_and_says_them(monkeypatch, capsys):
     assert "line 4: left out '70', never seen" in said.err
     assert main(["spelling", *model]) == 1
     assert "is of the task 'numbers', not 'spelling'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", command.REFINED)
+def test_it_learns_to_write_all_at_once(kind, monkeypatch, capsys):
+    answers = {word: (tuple(sounds.split()),) for word, sounds in WORDS.items()}
+    monkeypatch.setattr(refinement, "spelling_words", lambda split: answers)
+    spelling = translation.TRANSLATION_RECIPES["spelling"]
+    for module in (command, refinement):
+        monkeypatch.setattr(module, "REFINEMENT", spelling)
+    assert main([kind, "--steps", "60"]) == 0
+    assert ", phonemes 0." in capsys.readouterr().out
+    curve = losses(f"runs/{kind}")
+    assert len(curve) == 60 and sum(curve[-20:]) < sum(curve[:20])
+    Path("words.txt").write_text("tact\n\nAct\n")
+    model = ["--resume", f"runs/{kind}/model.pt", "--translate", "words.txt"]
+    assert main([kind, *model]) == 0
+    first, second, third, _ = capsys.readouterr().out.split("\n")
+    assert set(first.split()) <= {"AE", "K", "T"} >= set(third.split()) and not second
+    assert main(["spelling", *model]) == 1
+    assert f"is of the task '{kind}', not 'spelling'" in capsys.readouterr().err
 
 
 def test_the_last_line_needs_no_end_and_an_empty_file_has_no_line(capsys):

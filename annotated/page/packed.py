@@ -32,6 +32,7 @@ from annotated.data.spelling import Sounds, spelling_words
 from annotated.recipes.classification import BagOfEmbeddings, Words
 from annotated.recipes.pretraining import Tokens
 from annotated.recipes.translation import Cutter
+from annotated.refinement import MaskedTransformer
 from annotated.transformer import Transformer, TransformerConfig
 
 OPENING = "(globalThis.annotatedModels ||= {})[{name}] = "
@@ -80,6 +81,14 @@ def unpack_model(script: str) -> tuple[Transformer, Cutter]:
     """Return the model that a browser makes of a ``script``, and its cutter."""
     packed = _parts(script)
     return _made(packed, _weights(packed))
+
+
+def unpack_refiner(script: str) -> tuple[MaskedTransformer, Cutter]:
+    """Return the model with ``[MASK]`` that a browser makes of a ``script``."""
+    packed = _parts(script)
+    model = MaskedTransformer(TransformerConfig(**packed["config"])).eval()
+    model.load_state_dict(_weights(packed))
+    return model, _cutter(packed)
 
 
 def pack_films(
@@ -187,9 +196,13 @@ def _parts(script: str) -> dict[str, Any]:
 def _made(parts: dict[str, Any], weights: dict[str, Tensor]) -> tuple[Any, Cutter]:
     model = Transformer(TransformerConfig(**parts["config"])).eval()
     model.load_state_dict(weights)
+    return model, _cutter(parts)
+
+
+def _cutter(parts: dict[str, Any]) -> Cutter:
     special = len(Vocabulary.SPECIAL)
     sides = (Vocabulary(parts[side][special:]) for side in ("source", "target"))
-    return model, Cutter(*sides, [])
+    return Cutter(*sides, [])
 
 
 def _text(numbers: Tensor, kind: str) -> str:

@@ -273,6 +273,17 @@ def halves():
     return drawn + path("M30 36V56M46 56V36", "var(--at-this)", 3)
 
 
+def rounds():
+    """A word in three rounds; what is doubted is hidden and written again."""
+    drawn = ""
+    for i, word in enumerate(("      ", "su d y", "sunday")):
+        for j, letter in enumerate(word):
+            x, y = 28 + 24 * j, 4 + 29 * i
+            drawn += box(x, y, 22, 24, 0.75 if letter == " " else 0.1)
+            drawn += text(x + 11, y + 17, letter.strip(), ' text-anchor="middle"')
+    return drawn
+
+
 def leaks():
     """Who sees whom, with what should not be seen, and a loss that falls too far."""
     size, n = 9.2, range(9)
@@ -290,7 +301,7 @@ PICTURES = {
     1: dates, 2: words, 3: heads, 4: mask, 5: clocks, 6: stacks, 7: losses,
     8: copying, 9: saying, 10: sorting, 11: following, 12: segments, 13: wheel,
     14: streams, 15: gaps, 16: pieces, 17: jumps, 18: halves,
-    20: leaks,
+    19: rounds, 20: leaks,
 }  # fmt: skip
 
 CARDS = """

@@ -149,7 +149,12 @@ def press(workshop):
             shutil.copy(real, root / "annotated/page")
     static = root / "annotated/page/static"
     static.mkdir(exist_ok=True)
-    for name in ("tokens.css", "spelling_model.js", "films_model.js"):
+    for name in (
+        "tokens.css",
+        "spelling_model.js",
+        "films_model.js",
+        "refinement_model.js",
+    ):
         shutil.copy(ROOT / "annotated/page/static" / name, static)
     shutil.copy(ROOT / "CITATION.cff", root)
     workshop.write("book/intro.md", "# Tiny\n\nAll is well {cite}`one`.\n")

@@ -11,6 +11,9 @@ translation_recipe
 translation_job
     steps or r.steps -> r.steps  # --steps ignored
     numbers_of("test", 2000) -> numbers_of("train", 2000)  # numbers it saw
+refinement_job
+    steps or STEPS[kind] -> 50  # --steps ignored
+    refinement_model(kind, -> refinement_model("autoregressive",  # another model
 classification_job
     steps or r.steps -> r.steps  # --steps ignored
     make_classifier("encoder", task, r, seed)

@@ -1,4 +1,9 @@
-TESTS = ("chapters/ch09/drawings", "chapters/ch10/drawings", "chapters/ch15/drawings")
+TESTS = (
+    "refinement",
+    "chapters/ch09/drawings",
+    "chapters/ch10/drawings",
+    "chapters/ch15/drawings",
+)
 TABLE = r"""
 _rounded
     amax(dim=1) -> amax(dim=0)[: len(weight)]  # scales of columns
@@ -15,6 +20,8 @@ _weights
     * weights[part][:, None] -> * 1  # without scales
 unpack_model
     _weights(packed) -> {}  # no weights
+unpack_refiner
+    _weights(packed)) -> model.state_dict())  # no weights
 pack_films
     bag.output.weight[0] -> bag.output.weight[0].abs()  # all for praise
     words.symbols[2:] -> words.symbols[1:]  # a word more
