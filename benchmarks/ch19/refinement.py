@@ -2,10 +2,11 @@
 
 Four kinds of model: symbol by symbol; the same with four layers in the encoder and one
 in the decoder; mask-predict; masked diffusion. All trained for about as many CPU
-seconds; three seeds each, of which the first is timed. Quality is of 2000 words of the test split; a word is right if any
-pronunciation in the dictionary is met. CPU seconds are the least of three readings, one
-word at a time and 32 at a time. Beside them the bits of 2000 held-out pronunciations:
-exact for a model that writes symbol by symbol, a bound for diffusion.
+seconds; three seeds each, of which the first is timed. Quality is of 2000 words of the
+test split; a word is right if any pronunciation in the dictionary is met. CPU seconds
+are the least of three readings, one word at a time and 32 at a time. Beside them the
+bits of 2000 held-out pronunciations: exact for a model that writes symbol by symbol, a
+bound for diffusion.
 
 Bands, for each seed: mask-predict has more words wrong in one round than in ten, and
 greedy decoding fewer than one round. One round takes less than half as long as greedy
