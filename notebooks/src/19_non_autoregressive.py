@@ -288,17 +288,10 @@ for lengths in (1, 5):
 ch19.rounds_and_lengths(outputs, known, words)
 
 # %% Proof: by hand and by the module; lengths tags=["hide-input", "proof"]
-from annotated.page.notebook import expect
-
 ch19.check_rounds(refine, model, task.cutter, words[:40])
 one, five = (ch19.short(outputs[n, 10], known, words) for n in (1, 5))
-expect(
-    "19-short",
-    "With five lengths to choose from, more answers are too short than with one.",
-    five - one,
-    above=0,
-    unlike=("one length", 0.0),
-)
+assert five > one, "five lengths didn't make answers shorter"
+print(f"measured: too short with one length {one:.0%}, with five {five:.0%}")
 
 # %% [markdown]
 # The surest isn't the rightest: five lengths make answers shorter, because whatever the model doubts it can leave out. (It's the trouble of beam search on
