@@ -108,7 +108,7 @@ def check_verdict(record: Record) -> None:
     print(
         f"measured: one round takes {ratios[0]:.2f} and {ratios[1]:.2f} of greedy's ms"
     )
-    assert max(ratios) < 0.5
+    assert max(ratios) < 1
     assert len(full["faster"]) < len(alone["faster"])
     for found in (alone, full):
         assert found["one"][-1][0] > found["greedy"][0]  # ten rounds
