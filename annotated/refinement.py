@@ -64,7 +64,7 @@ class MaskedTransformer(Transformer):
 
         Args:
             target: token ids, masked anywhere, padded behind.
-            memory: what :meth:`encode` gave.
+            memory: what :meth:`~annotated.transformer.Transformer.encode` gave.
             memory_mask: the mask that came with it.
             mask: what else a position must not look at, broadcastable to
                 ``(b, h, t, t)``; every real position sees all others if not given.
@@ -210,8 +210,9 @@ def diffusion_bits(
         total = torch.zeros(len(target), dtype=memory.dtype, device=memory.device)
         first = torch.rand(len(target), dtype=torch.float64, generator=generator)
         for i in range(draws):
-            u = ((first + i / draws) % 1).to(target.device)
-            number = 1 + (u * sizes).long().clamp(max=sizes - 1)
+            u = (first + i / draws) % 1
+            number = 1 + (u * sizes.cpu()).long().clamp(max=sizes.cpu() - 1)
+            number = number.to(sizes)
             masked = _some(real, number, generator)
             costs = _costs(model, memory, memory_mask, target, masked)
             total += costs * sizes / number / draws
@@ -240,7 +241,8 @@ def _some(
 ) -> Bool[Tensor, "b t"]:
     """Return ``number`` of the ``real`` positions of each row, all as likely."""
     u = torch.rand(real.shape, dtype=torch.float64, generator=generator)
-    return _largest(u.to(real.device), number, real)
+    some = _largest(u, number.cpu(), real.cpu())  # not every GPU has float64
+    return some.to(real.device)
 
 
 def _largest(
@@ -412,8 +414,9 @@ def diffusion_sample(
             count = _lengths(model, memory, memory_mask, 1, length)[:, 0]
             canvas = _canvas(model, count)
         tokens, free = canvas, canvas == model.mask
-        blocks = torch.arange(canvas.shape[1], device=canvas.device) // block
-        logs, done = torch.zeros_like(tokens, dtype=torch.float64), []
+        # what is drawn, and in which order, is decided in float64, on the CPU
+        blocks = torch.arange(canvas.shape[1]) // block
+        logs, done = torch.zeros(tokens.shape, dtype=torch.float64), []
         for r in range(1, rounds + 1):
             if remask and done:
                 again = torch.rand(tokens.shape, generator=generator) < remask
@@ -423,26 +426,26 @@ def diffusion_sample(
             number = after - (free & ~masked).sum(dim=1)
             if not (number > 0).any():
                 continue
-            logits = model.decode(tokens, memory, memory_mask).double()
+            logits = model.decode(tokens, memory, memory_mask).cpu().double()
             every = logits.log_softmax(dim=-1)
             scores = every
             if temperature:
-                noise = gumbel(logits.shape, generator).to(logits.device)
-                scores = every + temperature * noise
-            drawn = scores.argmax(dim=-1).to(tokens)
-            log = every.gather(-1, drawn[..., None].long())[..., 0]
+                scores = every + temperature * gumbel(logits.shape, generator)
+            drawn = scores.argmax(dim=-1)
+            log = every.gather(-1, drawn[..., None])[..., 0]
             first = log
             if order == "random":
-                u = torch.rand(log.shape, dtype=log.dtype, generator=generator)
-                first = u.to(log.device)
+                first = torch.rand(log.shape, dtype=log.dtype, generator=generator)
             elif order == "blocks":  # chances lie in [0, 1], so no block is overtaken
                 first = log.exp() - 2.0 * blocks
-            chosen = _largest(first, number, masked)
-            read, tokens = tokens, drawn.where(chosen, tokens)
-            logs = log.where(chosen, logs).masked_fill(tokens == model.mask, 0.0)
+            chosen = _largest(first, number.cpu(), masked.cpu())
+            read = tokens
+            tokens = drawn.to(tokens).where(chosen.to(tokens.device), tokens)
+            hidden = (tokens == model.mask).cpu()
+            logs = log.where(chosen, logs).masked_fill(hidden, 0.0)
             done.append(Round(read, tokens, logs))
-        score = logs.sum(dim=1) / free.sum(dim=1).clamp(min=1)
-    return Refinement(tokens, score.to(memory.dtype), done)
+        score = logs.sum(dim=1) / free.sum(dim=1).clamp(min=1).cpu()
+    return Refinement(tokens, score.to(memory), done)
 
 
 def gumbel(

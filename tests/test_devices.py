@@ -518,6 +518,11 @@ def case_translation():
         assert len(recipes.translation.translate(model, cutter, ["tac"], beam)) == 1
     recipes.translation.spelling_errors(model, cutter, most=3)
     recipes.translation.exact_numbers(model, cutter, [7])
+    some = recipes.refinement
+    for kind in some.STEPS:
+        model = on_gpu(some.refinement_model(kind, cutter))
+        some.train_refinement(kind, model, task, most=2)
+    some.refinement_errors(model, cutter, most=3)
 
 
 def case_classification():

@@ -275,7 +275,7 @@ def lead_on(app, pagename, templatename, context, doctree) -> None:
 
 def offer_files(app, pagename, templatename, context, doctree) -> None:
     """The download menu has what a release has: the book to print and to unpack."""
-    released = f"{app.config.html_theme_options['repository_url']}/releases/latest"
+    released = f"{app.config.html_theme_options.get('repository_url')}/releases/latest"
     for menu in context.get("header_buttons", []):
         if menu.get("label") == "download-buttons":
             menu["buttons"] += [
