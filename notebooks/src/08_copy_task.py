@@ -191,7 +191,7 @@ print(
 # $$\ln v + \sigma^2 / 2 \approx 2.40 + 1.0 = 3.4:$$
 #
 # the right logit is 0 on average, and for normally distributed $x$ the mean of $e^x$ is
-# $e^{\sigma^2/2}$. Other seeds start a little lower, 3.08 at the lowest of four. So a variance of 1 or 2 is nothing to worry about. A start at ten times ln v is a
+# $e^{\sigma^2/2}$. Other seeds start a little lower, 3.08 at the lowest of four. <!-- printed: 3.08 --> So a variance of 1 or 2 is nothing to worry about. A start at ten times ln v is a
 # bug, and you know it before the first step: four layers without norms begin beyond that, with every
 # seed tried.
 #
