@@ -43,8 +43,8 @@ mask_predict
 diffusion_sample
     if remask and done: -> if False:  # never masked again
     free & again -> again  # what was given is masked
-    temperature * noise -> noise  # temperature ignored
-    first = u.to(log.device) -> pass  # the surest instead of any
+    temperature * gumbel -> gumbel  # temperature ignored
+    order == "random" -> False  # the surest instead of any
     log.exp() - 2.0 * blocks -> log.exp()  # blocks ignored
     if not (number > 0).any() -> if False  # empty rounds are asked
     require.choice(ORDERS, order=order) -> pass  # any order
