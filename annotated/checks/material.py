@@ -1059,5 +1059,5 @@ def with_twenty_calls(
     try:
         result = answer(f, tokens, made["V"])
     except Looping:
-        pass
-    return "calls" if calls > 20 else result
+        return "calls"
+    return "calls" if calls > 20 else result  # an answer may have caught it

@@ -69,5 +69,10 @@ def test_the_page_loads_both_from_a_disk(site, browser):
     page.goto((site / "notebooks" / "19_non_autoregressive.html").as_uri())
     writer = page.get_by_label("A word in rounds", exact=True)
     writer.locator(".annotated-load").first.click()
-    writer.locator(".annotated-says", has_text="In rounds:").wait_for(timeout=20_000)
+    says = writer.locator(".annotated-says", has_text="In rounds:")
+    says.wait_for(timeout=20_000)
+    assert "passes over" in says.inner_text()
+    named = ("In rounds: ", "Symbol by symbol: ")
+    drawn = writer.locator("svg text.strong").all_text_contents()
+    assert [any(one.startswith(name) for one in drawn) for name in named] == [True] * 2
     page.close()
