@@ -38,7 +38,10 @@ from annotated.gpt import GPT, next_token_loss
 from annotated.memory import training_memory
 
 ROOT = Path(__file__).resolve().parents[1]
-SECONDS, PIECE_SECONDS = 600, 120  # of one call; of one row, after which others wait
+SECONDS, PIECE_SECONDS = (
+    600,
+    120,
+)  # of one call; of a long run, which then goes on later
 
 Work = Callable[[], dict[str, Any]]
 Piece = tuple[dict[str, Any], Work]  # what a row is about, and what measures it

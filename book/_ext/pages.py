@@ -275,13 +275,13 @@ def lead_on(app, pagename, templatename, context, doctree) -> None:
 
 def offer_files(app, pagename, templatename, context, doctree) -> None:
     """The download menu has what a release has: the book to print and to unpack."""
-    released = f"{app.config.html_theme_options.get('repository_url')}/releases/latest"
-    for menu in context.get("header_buttons", []):
+    home = app.config.html_theme_options.get("repository_url")
+    for menu in context.get("header_buttons", []) if home else []:
         if menu.get("label") == "download-buttons":
             menu["buttons"] += [
                 {
                     "type": "link",
-                    "url": f"{released}/download/{name}",
+                    "url": f"{home}/releases/latest/download/{name}",
                     "text": text,
                     "tooltip": tooltip,
                     "icon": f"fas fa-{icon}",
