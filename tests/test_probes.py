@@ -445,3 +445,33 @@ def test_the_command_fails_where_a_probe_fails(tmp_path):
     status, _, error = run("annotated.gone:f")
     assert status == 2 and "annotated.gone" in error
     assert probes.__doc__
+
+
+class LongAlone(Small):
+    """Takes ids of one kind."""
+
+    def forward(self, tokens):
+        assert tokens.dtype == torch.int64
+        return super().forward(tokens)
+
+
+class SingleAlone(Small):
+    """Computes in single precision alone."""
+
+    def forward(self, tokens):
+        out = super().forward(tokens)
+        assert out.dtype == torch.float32
+        return out
+
+
+@pytest.mark.parametrize(
+    "model, probed, said",
+    [
+        (LongAlone, "call", "torch.int32 ids are refused"),
+        (SingleAlone, "batch", "not asked in double precision"),
+    ],
+)
+def test_what_was_refused_is_said(model, probed, said):
+    report = probe(model(), texts(), only=["call", probed])
+    assert report.ok and said in report[probed].said
+    assert said not in probe(Small(), texts(), only=["call", probed])[probed].said

@@ -78,7 +78,7 @@ def _call(s: Subject) -> str:
         if difference(s.call(given), s.call(s.inputs)).max() > 0:
             said += f"; {others.dtype} ids give other logits"
     except Broken:
-        pass  # few models take them
+        said += f"; {others.dtype} ids are refused"
     if s.printed:
         said += f"; it prints ({s.printed.splitlines()[0][:60]!r} …)"
     return said

@@ -417,7 +417,7 @@ class Subject:
                 with self.cast(torch.float64):
                     ask(self)
             except (Broken, NotAsked):
-                pass  # it can't be asked in double precision
+                said += "; not asked in double precision"
             finally:
                 self.tolerance, self.rows = TOLERANCE, rows
         return said
@@ -458,7 +458,7 @@ class Subject:
         if not gone and slopes is not None and largest <= ROUNDING * self.scale / 10:
             try:  # norms of float32 round in double precision, too, but have no slope
                 found = slopes()
-                gone = found is not None and not found.any()
             except (Failed, RuntimeError):
-                pass
+                found = None  # without one, a move counts
+            gone = found is not None and not found.any()
         return torch.zeros_like(moves) if gone else moves

@@ -246,13 +246,14 @@ def _swaps(s: Subject, a_set: bool) -> str:
                 (row.tolist(), swapped(row[None], k)[0].tolist()),
             )
         return "texts are sets"
+    refused = ""
     if still and s.tolerance == TOLERANCE and s.modules:  # too small for float32?
         try:
             with s.cast(torch.float64):
                 s.tolerance = 1e-12
                 return _swaps(s, a_set)
         except Broken:
-            pass
+            refused = ", and double precision can't be asked"
         finally:
             s.tolerance = TOLERANCE
     if still:
@@ -263,7 +264,7 @@ def _swaps(s: Subject, a_set: bool) -> str:
             else (f"swapping tokens {k} and {k + 1}, but not others,")
         )
         raise Failed(
-            f"{every} changes nothing else: positions don't arrive "
+            f"{every} changes nothing else{refused}: positions don't arrive "
             "(if texts are sets, say positions=False)",
             (k, k + 1),
             (row.tolist(), swapped(row[None], k)[0].tolist()),
