@@ -241,7 +241,13 @@ ch11c.pieces(large, line)
 # has two kinds of work: reading the prompt, where all positions go through at once (**prefill**),
 # and writing, one position at a time (**decoding**). A service that answers many people therefore
 # decodes their texts together, in one batch.
-#
+
+# %% tags=["remove-input"]
+from annotated.page.gpu import decoding_on_gpu
+
+decoding_on_gpu()
+
+# %% [markdown]
 # ## 11c.6 What it takes
 #
 # The time saved is paid for in memory: a key and a value, $d$ numbers each, for every layer and

@@ -179,10 +179,15 @@ say(ch17b.parts_said(parts))
 ch17b.trips_explorer(8192, 64)
 
 # %% [markdown]
-# **By this count, the trips cost most on a GPU.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so when the matrix is written out, the trips take more than six times as long. With so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. So [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops is that of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. (The GPU numbers are from these papers, not measured by us.)
+# **By this count, the trips cost most on a GPU.** In float16, an A100 does at most 312 TFLOP/s, so it could compute the picture's products in 0.055 <!-- exact: 0.055 = 4 * 8192**2 * 64 / 312e12 * 1000 --> ms. Its slow memory moves 1.5 <!-- cited: 1.5 --> TB/s, so when the matrix is written out, the trips take more than six times as long. With so few operations per byte (a low *arithmetic intensity*), attention is *memory-bound*. So [Dao et al. (2022)](https://arxiv.org/abs/2205.14135) computed attention in tiles on GPUs. They named it **FlashAttention**, and report a GPT-2 that trains up to three times as fast as Hugging Face's. Our order of loops is that of FlashAttention-2 ([Dao, 2023](https://arxiv.org/abs/2307.08691)), where each tile of queries is an independent job for one of the GPU's processors. (The GPU numbers are these papers'.)
 
 # %% tags=["remove-input"]
 say(ch17b.ways_said(record))
+
+# %% tags=["remove-input"]
+from annotated.page.gpu import attention_on_gpu
+
+attention_on_gpu()
 
 # %% [markdown]
 # ## 17b.5 What stays fused

@@ -131,7 +131,7 @@ say(sharded_said())
 # If several cards work on one text, they can divide its activations, too: by width (*tensor parallelism*), by position (*context parallelism*) or by layers (*pipeline parallelism*, where the first cards still keep the
 # activations of several micro-batches). We don't try these three here.
 #
-# **What to do after `CUDA out of memory`.** Run one step with a single short text, so that it fits. Then double its length, and see what grows. (No GPU made this page, so these lines didn't run here.)
+# **What to do after `CUDA out of memory`.** Run one step with a single short text, so that it fits. Then double its length, and see what grows.
 #
 # ```python
 # torch.cuda.memory._record_memory_history()
@@ -499,7 +499,13 @@ say(ch18.compile_said(compiled))
 # %% [markdown]
 # On a GPU, compiling usually saves time, but the first step takes long, since it compiles. By default, a second length makes it compile once more, now for any length. If training stops for a minute now and then, `TORCH_LOGS=recompiles` says why. And save `model.state_dict()` of the model that you compiled: in the
 # compiled one, every name begins with `_orig_mod.`.
-#
+
+# %% tags=["remove-input"]
+from annotated.page.gpu import step_on_gpu
+
+step_on_gpu()
+
+# %% [markdown]
 # ## 18.7 Pitfalls
 #
 # **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between micro-batches. One of nothing but padding averages over no tokens, which gives NaN: leave it out.
