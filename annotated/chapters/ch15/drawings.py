@@ -362,14 +362,19 @@ def neighbours_said(record: Mapping[str, Any]) -> str:
         for (kind,), some in runs.items()
     }
     alone = [below(run, every, record["line"]) for run in runs["alone",]]
-    assert min(alone) == max(alone)
+    hidden, usual = (
+        [below(run, every, record["line"]) for run in runs[kind,]]
+        for kind in ("hidden", "as it is")
+    )
+    assert min(alone) == max(alone) and max(hidden) <= max(usual)
     return (
         f"With **neighbours alone** in sight, there's no plateau: after {alone[0]} "
         "steps the loss is a nat below the line, which usually takes "
-        f"{left['as it is']} steps. With **neighbours hidden** it takes "
-        f"{left['hidden']} steps, and then the model has to go by tokens further away. "
-        f"They tell it less: after {late} steps the loss is {end['hidden']} instead of "
-        f"{end['as it is']}. So a model that is shown where to look doesn't wait."
+        f"{left['as it is']} steps. With **neighbours hidden** the wait is no longer "
+        f"than usual ({left['hidden']} steps). So a model waits for *a* place to look, "
+        "and neighbours are the best that it can find: further away there's less to "
+        f"learn, and after {late} steps the loss is {end['hidden']} instead of "
+        f"{end['as it is']}. Shown where to look, it doesn't wait."
     )
 
 
@@ -396,7 +401,7 @@ def delays_said(record: Mapping[str, Any], neighbours: Mapping[str, Any]) -> str
         steepest(run, every) for run in both if below(run, every, line) is not None
     ]
     stays = [steepest(run, every) for run in both if below(run, every, line) is None]
-    assert max(stays) < 0.3 <= min(falls), (stays, falls)
+    assert max(stays) < 0.25 < min(falls), (stays, falls)
     left = {
         kind: [below(run, every, line) for run in some]
         for (kind,), some in grouped(runs, "kind").items()
@@ -412,14 +417,14 @@ def delays_said(record: Mapping[str, Any], neighbours: Mapping[str, Any]) -> str
     assert not any((*fast, *faster, *left["long texts"])) and len(few) == 3
     (one,) = (step for step in few if step)
     return (
-        "By its slope. We recorded runs at several rates, with several batches. All "
-        f"that never came a nat below the line fell by at most {max(stays):.2f} nats "
-        "in any 100 steps (after the first 120). All that did come so far fell by "
-        f"{min(falls):.2f} or more somewhere on their way. So **less than 0.3 nats in "
-        "100 steps, near the line, is a plateau.**\n\n"
-        "What keeps a model there? **The learning rate.** The base run is a nat below "
-        f"the line after {span(left['as it is'])} steps, and with a third of the rate "
-        f"after {span(left['a third of the rate'])}. With *three times* the rate it "
+        "By its slope, roughly. We recorded runs at several rates, with several "
+        "batches. Runs that never came a nat below the line fell by at most "
+        f"{max(stays):.2f} nats in any 100 steps (after the first 120). Runs that did "
+        f"fell by {min(falls):.2f} or more in some hundred. So **a loss near the line "
+        "that gains less than a quarter of a nat in 100 steps is still waiting.**\n\n"
+        "What keeps a model there? **The learning rate.** With BERT's 15 % of tokens "
+        f"and our rate, it's left after {span(left['as it is'])} steps, with a third of "
+        f"the rate after {span(left['a third of the rate'])}. With *three times* it "
         "never gets there, with a warm-up or without: post-norm doesn't tolerate it "
         "(page 6b measures that). **The batch size.** With a quarter of the "
         f"texts, only one of three seeds gets there, after {one} steps. With a quarter "
@@ -441,7 +446,11 @@ def masking_table(record: Mapping[str, Any], labels: Mapping[str, Any]) -> Html:
     nothing = grouped(labels["rows"], "kind", "size")["scratch", record["labels"]]
     rows.append(("no pretraining", "", "", dots((r["tuned"] for r in nothing), ".2f")))
     header = "asked for", "loss behind masks", "knows what it sees", "fine-tuned F1"
-    return show_table(header, rows, "A number for each of three seeds.")
+    caption = (
+        "A number for each of three seeds. 500 steps with pieces of 32 tokens and "
+    )
+    caption += "250 with whole functions, on which the loss is measured."
+    return show_table(header, rows, caption)
 
 
 def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
@@ -466,10 +475,13 @@ def masking_said(record: Mapping[str, Any], labels: Mapping[str, Any]) -> str:
         "recipe is the last way, where half of what's asked for stays in sight: it "
         f"knows {shown[4]:.0%} and gets {tuned[4]:.2f}. But this way also asks for "
         "four times as many tokens as BERT, and we haven't tried one change without "
-        "the other. One seed without pretraining does as well as some with.\n\n"
+        "the other. And so short a pretraining hardly pays: the best way gains "
+        f"{max(tuned) - alone:.2f}, and {sum(one < alone for one in tuned)} of 5 are "
+        "behind no pretraining at all.\n\n"
         "**Don't carry this over to large models**, which may be wide enough to guess "
         "one token and keep another. In BERT's own ablation (appendix C.2), masks "
-        "alone cost nothing on MNLI (84.3 % against 84.2).\n\n"
+        "alone cost nothing on MNLI (84.3 % against 84.2), but 0.5 points on named "
+        "entities, and 0.9 if the states are only read.\n\n"
         "**More gaps.** With 30 and 40 % our models guess better than with 15 % after "
         f"as many steps ({hidden[2]:.2f} and {hidden[3]:.2f} nats against "
         f"{hidden[0]:.2f}), perhaps because every text asks more questions. "
@@ -625,9 +637,7 @@ def few_labels_figure(
     labels: Mapping[str, Any], films: Mapping[str, Any], borrowed: Mapping[str, Any]
 ) -> Html:
     """Plot both learning curves: our miniature's, and MiniLM's on film sentences."""
-    figure, axes = plt.subplots(
-        1, 2, figsize=(8.6, 3.9), gridspec_kw={"wspace": 0.55}
-    )  # room for names at the lines
+    figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.9))
     films_rows = [
         row | {"kind": {"fine-tuned": "pretrained"}.get(row["kind"], row["kind"])}
         for row in borrowed_rows(films, borrowed)
@@ -648,7 +658,8 @@ def few_labels_figure(
             line = [100 * means[kind, size] for size in sizes]
             ax.plot(sizes, line, **look, label=LABELLED[kind])
         ax.set(xscale="log", title=title, xlabel="labelled texts")
-        ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        ticks = [sizes[0], 1000, sizes[-1]]
+        ax.set_xticks(ticks, [f"{size:,}" for size in ticks])
         ax.minorticks_off()
         low, high = ax.get_ylim()
         ax.set_ylim(top=high + 0.12 * (high - low))  # below the title
@@ -677,10 +688,14 @@ def few_labels_said(record: Mapping[str, Any]) -> str:
         f"from nothing {means['scratch', few]:.2f}, and counting is far ahead of "
         f"both). From {half} on, the pretrained model is ahead of the same one from "
         f"nothing, by {min(gains):.2f} to {max(gains):.2f}. With {half} labels it does "
-        f"about as well as that one with {two:,} ({means['pretrained', half]:.2f} and "
-        f"{means['scratch', two]:.2f}), with {thousand:,} as that one with {many:,} "
-        f"({means['pretrained', thousand]:.2f} and {means['scratch', many]:.2f}). "
-        "But it's never ahead of counting by more than a hundredth. And frozen "
+        f"as well as the model from nothing with {thousand:,} or {two:,} "
+        f"({means['pretrained', half]:.2f}, {means['scratch', thousand]:.2f}, "
+        f"{means['scratch', two]:.2f}); with {thousand:,}, as well as that with "
+        f"{many:,} ({means['pretrained', thousand]:.2f} and "
+        f"{means['scratch', many]:.2f}). Against chapter 10's encoder, which learns "
+        f"from nothing, too, but faster, pretraining is worth less: that one gets "
+        f"{means['encoder', two]:.2f} with {two:,}. "
+        "It's never ahead of counting by more than a hundredth. And frozen "
         "(a **linear probe**: a logistic regression on its states) it's poor.\n\n"
         "**What did it learn that helps?** Here's a control. Pretrain on the same "
         f"functions, *their tokens shuffled*. With {thousand:,} labels, macro F1 is "
