@@ -7,15 +7,15 @@ from tests.exercises.answers import right, wrong
 
 @right("ch20-future")
 def leaks(model, tokens, v):
-    """All texts in one batch, and each of two tokens for each place."""
+    """All texts in one batch, beside as many that stay; each of two tokens."""
     model.train(False)
     t, found = tokens.shape[1], 0
     for step in (1, 2):
-        texts = tokens.repeat(t + 1, 1)
+        texts = tokens.repeat(t, 1)
         place = torch.arange(t)
+        before = model(texts.clone())  # a row's place in a batch may round it
         texts[place, place] = (tokens[0] - 3 + step) % (v - 3) + 3
-        *others, before = model(texts)
-        found = found + torch.stack([(one != before).sum(-1) for one in others], 1)
+        found = found + (model(texts) != before).sum(-1).T
     return (found > 0) & (place[:, None] < place)
 
 
