@@ -30,7 +30,7 @@ from annotated.chapters.ch20.patients import patient
 # | `v` | an integer | the size of the vocabulary |
 # | result | `(t, t)` | boolean: True in row i and column j if j > i and the logits at i depend on token j |
 #
-# At equal shapes, a sound model's logits don't move at all, not even by a rounding error. So look for differences of any size.
+# At equal shapes and in the same row of a batch, a sound model's logits don't move at all, not even by a rounding error. So look for differences of any size.
 #
 # *Example.* If each logit sees one token too many, and nothing more, the result is True where j = i + 1, and False everywhere else.
 
