@@ -22,6 +22,7 @@ DATA = (
     "annotated/page/static/**/*.*",
     "annotated/chapters/*/*.js*",
     "book/results/*.json",
+    "book/results/official/*.json",
 )
 
 
