@@ -198,12 +198,16 @@ $(BENCH)/.installed: requirements.txt pyproject.toml
 	@echo "Installing into $(BENCH) (minutes, the first time) ..."
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet \
-		--constraint requirements.txt --editable ".[bench]"
+		--constraint requirements.txt --editable ".[bench,data]"
 	@touch $@
 
 .PHONY: bench
 bench: $(BENCH)/.installed ## repeat the recorded runs in book/results (long), or some: NAME=lsh_cost
 	@$(BENCH)/bin/python -m benchmarks $(NAME)
+
+.PHONY: official
+official: $(BENCH)/.installed ## what the published GPT-2 and BERT give: book/results/official (FOLDER=... holds their files)
+	@$(BENCH)/bin/python -m tools.official $(if $(FOLDER),"$(FOLDER)")
 
 .PHONY: machines
 machines: $(INSTALLED) ## what notebooks find on thirty other machines, simulated (hours; NOTEBOOKS=... for some)

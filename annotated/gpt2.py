@@ -69,14 +69,15 @@ def count_parameters(config: GPTConfig) -> int:
 
 
 def initialise(model: GPT, std: float = 0.02, scaled: bool = True) -> GPT:
-    """Draw the weights of a GPT as GPT-2 did, and return it.
+    """Draw the weights of a GPT nearly as GPT-2's were drawn, and return it.
 
-    Matrices and tables are drawn from a normal distribution, biases are 0. In each
-    block two matrices add to the residual stream, the last one of attention and of the
-    feed-forward network: these are divided by the square root of their number in the
-    model (section 2.3), so that their sum is as large in a deep model as in a shallow
-    one. (OpenAI's code draws the table of positions with half the deviation, which the
-    paper doesn't mention.)
+    From OpenAI's code: matrices and the table of tokens are drawn from a normal
+    distribution with deviation 0.02, biases are 0. From the paper (section 2.3), since
+    the published code doesn't have it: the weights of residual layers are divided by
+    the square root of their number, so that their sum is as large in a deep model as in
+    a shallow one. We take these for the two matrices in each block that add to the
+    residual stream, the last one of attention and of the feed-forward network. Also
+    ours: the table of positions has the deviation of the others, 0.01 in OpenAI's code.
 
     Args:
         model: any GPT; its norms stay as they are.

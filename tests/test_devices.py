@@ -108,6 +108,7 @@ NOT_CALLED = {
     """,
     "makes a model of its own, on the CPU; cases run the loss that it trains with": """
         data.glassllm: glass_model to_llama
+        recipes.bert: official_bert read_bert
         recipes.borrowed: borrowed_encoder
         recipes.date_transformer: train_on_few
         recipes.gpt2: official_gpt2 small_gpt2 stream_by_depth

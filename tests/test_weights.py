@@ -15,7 +15,7 @@ from annotated.decoding import KeyValueCache
 from annotated.gpt import GPTConfig
 from annotated.weights import load_albert, load_bert, load_gpt2, load_llama
 from annotated.weights import read_safetensors as read
-from tests.safetensors import file_of, safetensors
+from tools.safetensors import file_of, safetensors
 
 SIZES = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "max_len": 16}
 CONFIGS = {

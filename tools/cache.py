@@ -23,6 +23,7 @@ DATA = (
     "annotated/chapters/*/*.js*",
     "book/results/*.json",
     "book/results/gpu/*.json",
+    "book/results/official/*.json",
 )
 
 

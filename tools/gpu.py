@@ -1,6 +1,6 @@
 """What only a GPU can tell this book: `make gpu`, or `python -m tools.gpu`.
 
-It needs a CUDA card, PyTorch 2.9 or newer and the folder `annotated` beside it; no
+It needs a CUDA card, PyTorch 2.9 or newer, and `annotated` beside `tools`; no
 network, and no data but what ANNOTATED_DATA holds. It begins with the most valuable
 measurement and stops after ten minutes; called again, it goes on where it stopped.
 Each measurement is a record, `book/results/gpu/NAME.json`, written after every row.
@@ -12,8 +12,6 @@ Each measurement is a record, `book/results/gpu/NAME.json`, written after every 
 """
 
 import argparse
-import datetime
-import json
 import subprocess
 import sys
 import time
@@ -36,15 +34,13 @@ from annotated.decoding import sample
 from annotated.devices import to_device
 from annotated.gpt import GPT, next_token_loss
 from annotated.memory import training_memory
+from tools import ROOT
+from tools.rows import Piece, Work, go_on, versions
 
-ROOT = Path(__file__).resolve().parents[1]
 SECONDS, PIECE_SECONDS = (
     600,
     120,
 )  # of one call; of a long run, which then goes on later
-
-Work = Callable[[], dict[str, Any]]
-Piece = tuple[dict[str, Any], Work]  # what a row is about, and what measures it
 
 
 @dataclass(frozen=True)
@@ -336,26 +332,14 @@ OUT, DRY = ROOT / "book" / "results" / "gpu", ROOT / "_build" / "gpu"
 RUNS = DRY / "runs"  # with their checkpoints
 
 
-def commit() -> str:
-    words = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
-    try:
-        found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
-    except FileNotFoundError:
-        return "unknown"
-    return found.stdout.strip() or "unknown"
-
-
 def provenance(card: Card) -> dict[str, Any]:
     name = "CPU, dry" if card.dry else torch.cuda.get_device_name()
     return {
         "command": "python -m tools.gpu",
         "card": name,
         "memory": 0 if card.dry else torch.cuda.get_device_properties(0).total_memory,
-        "torch": torch.__version__,
         "cuda": torch.version.cuda,
-        "python": sys.version.split()[0],
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": commit(),
+        **versions(),
         "seed": 0,
     }
 
@@ -375,30 +359,9 @@ def tried(work: Work) -> dict[str, Any]:
 
 def measure(name: str, out: Path, card: Card, until: float, again: bool) -> bool:
     """Add what is missing of a record in `out`; return whether it is complete."""
+    pieces = ((key, partial(tried, work)) for key, work in MEASUREMENTS[name](card))
     path = out / f"{name}.json"
-    made = provenance(card)
-    old = json.loads(path.read_text()) if path.exists() and not again else {}
-    same = old.get("provenance", {}).get("card") == made["card"]
-    rows = (
-        [row for row in old.get("rows", []) if "unfinished" not in row] if same else []
-    )
-    done = [{k: row[k] for k in row["about"]} for row in rows]
-    pieces = list(MEASUREMENTS[name](card))
-    for key, work in pieces:
-        if key in done:
-            continue
-        if time.monotonic() > until:
-            break
-        row = {"about": [*key], **key, **tried(work)}
-        rows.append(row)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        record = {"provenance": made, "of": len(pieces), "rows": rows}
-        part.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-        part.replace(path)
-        print(name, *key.values(), *list(row.items())[len(key) + 1 :][:1], flush=True)
-    whole = [row for row in rows if "unfinished" not in row]
-    return len(whole) == len(pieces)
+    return go_on(path, pieces, provenance(card), "card", until, again)
 
 
 def main(words: list[str] | None = None) -> int:

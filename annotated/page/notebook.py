@@ -400,6 +400,12 @@ def recorded(name: str) -> dict[str, Any]:
     return result
 
 
+def recorded_if_any(name: str) -> dict[str, Any] | None:
+    """Return what :func:`recorded` does for a ``name``, or None without a record."""
+    file = resources.files("annotated.results").joinpath(f"{name}.json")
+    return recorded(name) if file.is_file() else None
+
+
 def show_table(
     header: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = ""
 ) -> Html:

@@ -372,6 +372,18 @@ expect(
 )
 
 # %% [markdown]
+# With its pieces you have all of BERT but the weights. To let it fill gaps, set `download = True`, on Colab or on your own machine, and then
+# try sentences of your own. (Does it notice a *not*? Does its verb agree with *keys* or with *cabinet*?)
+
+# %%
+from annotated.chapters.ch15 import drawings as ch15
+from annotated.recipes.bert import official_bert
+
+download = False  # True: 440 MB, and a minute
+official = official_bert(download)
+ch15.gaps_table(official, ch15.GAPS)
+
+# %% [markdown]
 # ## 15.7 Two sentences
 #
 # BERT learned a second task at the same time. `[CLS]` stands before two sentences, and its state answers: does the second follow the first, or is it from elsewhere (**next sentence

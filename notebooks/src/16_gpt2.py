@@ -264,7 +264,7 @@ ch16.first_losses(ids)
 # %% [markdown]
 # Where does a loss of hundreds come from? With so large an embedding, the residual stream is still nearly the token's own vector. The tied output multiplies it with itself, and the model shouts the token that it has just *read*.
 #
-# GPT-2 draws its matrices with deviation 0.02 <!-- given: 0.02 --> (and its table of positions with 0.01 <!-- cited: 0.01 -->, says OpenAI's code; ours has 0.02 <!-- given: 0.02 --> for that, too). And the paper says in half a sentence that the weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. One question about it comes up [again and again](https://github.com/karpathy/minGPT/issues/134): *there's a layer norm in
+# GPT-2 draws its matrices with deviation 0.02 <!-- given: 0.02 --> (and its table of positions with 0.01 <!-- cited: 0.01 -->, says OpenAI's code; ours has 0.02 <!-- given: 0.02 --> for that, too). And the paper says in half a sentence that the weights of residual layers are scaled by $1/\sqrt{N}$, where $N$ is the number of residual layers, two in each block. (The code that OpenAI published, which only runs trained models, draws without this factor.) One question about it comes up [again and again](https://github.com/karpathy/minGPT/issues/134): *there's a layer norm in
 # front of everything anyway, so what for?*
 #
 # Look at what is normalised. In a pre-norm block it's what a sublayer *reads*. The residual stream itself, $x$, is a plain sum: each sublayer adds to it, nothing ever shrinks it, and if what is added were independent, it would grow with the root of the number of terms. **Nothing normalises the sum** until the very end.
@@ -326,6 +326,12 @@ from annotated.recipes.gpt2 import official_gpt2
 download = False  # True: 548 MB, and a minute
 official = official_gpt2(download)
 ch16.continuations(official, tokenizer)
+
+# %% tags=["remove-input", "remove-stdout"]
+from annotated.page.notebook import recorded_if_any
+
+if record := recorded_if_any("official/gpt2"):
+    say(ch16.official_said(record))
 
 # %% [markdown]
 # The paper's section 3 says how far this went. Questions about a text (the data set CoQA) got an F1 of 55, which measures the overlap with the right words. Translating French to English got 11.5 <!-- given: 11.5 --> BLEU, English to French 5 ([chapter 9](09_translation.ipynb) explains BLEU),

@@ -15,8 +15,8 @@ ch19.postcards()
 
 # %% [markdown]
 # From New Diego, one time in four. **Symbols that are written at the same moment don't know
-# each other.** Every model of this book so far writes one symbol after the other. That's why it
-# never writes *New Diego*, and it's also why you wait.
+# each other.** Every model of this book so far writes one symbol after the other, and each
+# symbol sees those before it. That's what it takes to end in *one* city, and why you wait.
 #
 # Could a model write all symbols at once, look at what it has, and improve it? Such models
 # are called *non-autoregressive*. Their youngest relatives write whole blocks of text and
@@ -185,7 +185,7 @@ def written(rounds):
 play(
     written,
     label="angeline in rounds",
-    rounds=[1, 2, 3, 4],
+    rounds=[1, 2, 3, 4, 5, 7],
     question="EY NG G IH L AY N and AE N JH AH L IY N are right. With how many "
     "rounds do you get one of them?",
     caption="■ is a mask. Of two sounds that are equally likely, the first in the "
@@ -195,8 +195,8 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# With three or more. One round mixes both. With two, four guesses stay, and they are mixed already. Three rounds keep only three at first: L and N, of
-# which the model is certain, and one that belongs to one answer. From then on all others follow.
+# With three, with five, or with more. One round mixes both answers. Three rounds first keep three guesses: L and N, of which the model is certain, and one that belongs
+# to one answer; everything else follows it. Two rounds keep four. Four rounds keep L and N, then two more, and two that were guessed at the same moment are enough for a mixture.
 #
 # </details>
 #
@@ -224,79 +224,136 @@ show_source(
 )
 
 # %% [markdown]
-# Train a small one for half a minute:
+# Train one where several answers are right: numbers of four digits, read in English half of the time, and in French the other half. Beside it,
+# a Transformer of the same size writes word by word:
 
 # %%
-from annotated.recipes.translation import spelling_task
-from annotated.transformer import TransformerConfig
+from annotated.chapters.ch19 import languages
+from annotated.transformer import Transformer, TransformerConfig
 
-task = spelling_task()
-letters, sounds = task.cutter.source, task.cutter.target
-sizes = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 192, "dropout": 0.0}
-config = TransformerConfig(
-    len(letters), len(sounds) + 1, **sizes, norm="pre", max_len=64
-)  # one symbol more: [MASK]
-model = MaskedTransformer(config).to(device)
+task, numbers = languages.two_languages()
+digits, words = task.cutter.source, task.cutter.target
+sizes = {"d_model": 64, "heads": 4, "layers": 2, "d_ff": 192, "max_len": 16}
+sizes |= {"dropout": 0.0, "norm": "pre"}
+config = TransformerConfig(len(digits), len(words), **sizes)
+by_word = Transformer(config)
+config = TransformerConfig(len(digits), len(words) + 1, **sizes)  # and [MASK]
+at_once = MaskedTransformer(config)
+for name in "English", "French":
+    print(" ".join(languages.names(8590)[name]))
 
 # %% tags=["remove-stderr"]
 from annotated.recipes.common import one_cycle
-from annotated.recipes.refinement import MaskedLoss
-from annotated.recipes.translation import translation_batches
+from annotated.recipes.refinement import REFINEMENT, MaskedLoss
+from annotated.recipes.translation import TranslationLoss, translation_batches
 from annotated.training import fit
 
-steps = 700
-optimizer, schedule = one_cycle(model, 5e-3, steps)
-batches = translation_batches(task, 700, steps)
-loss = MaskedLoss("mask-predict")
-history = fit(model, loss, batches, optimizer, schedule=schedule, clip=1.0)
-
-# %% tags=["remove-input"]
-import random
-
-from annotated.data.spelling import spelling_words
-from annotated.page.notebook import say
-
-known = spelling_words("test")
-words = random.Random(0).sample(sorted(known), 500)
-seconds = history[-1]["cpu_seconds"]
-first, five = ch19.lengths_right(model, task.cutter, known, words)
-say(
-    f"That took {seconds:.0f} seconds of one processor. Its likeliest "
-    f"**length** is one of the dictionary's for {first:.0%} of the words "
-    "that it has never seen, and one of the five likeliest is for "
-    f"{five:.0%}. So why not try five, side by side in one batch, and keep "
-    "the one whose sounds are surest on average? That's `candidates`:"
-)
+steps = 500
+for model, loss in (
+    (by_word, TranslationLoss(REFINEMENT, task.cutter)),
+    (at_once, MaskedLoss("mask-predict")),
+):
+    optimizer, schedule = one_cycle(model.to(device), 5e-3, steps)
+    batches = translation_batches(task, 700, steps)
+    fit(model, loss, batches, optimizer, schedule=schedule, clip=1.0)
 
 # %%
-import random
 from functools import partial
 
-from annotated.data.spelling import spelling_words
-from annotated.recipes.refinement import refine as pronounce
+from annotated.recipes.refinement import refine as write_all
+from annotated.recipes.translation import translate
 from annotated.refinement import mask_predict
 
-known = spelling_words("test")
-words, outputs = random.Random(0).sample(sorted(known), 500), {}
-for lengths in (1, 5):
-    for rounds in (1, 2, 4, 10):
-        write = partial(mask_predict, rounds=rounds, candidates=lengths)
-        said = pronounce(model, task.cutter, words, write=write)
-        outputs[lengths, rounds] = [tuple(one.split()) for one in said]
+texts = [str(number) for number in numbers]
+lines = {"word by word": translate(by_word, task.cutter, texts)}
+for rounds in (1, 2, 4, 10):
+    write = partial(mask_predict, rounds=rounds)
+    name = f"{rounds} round{'s' * (rounds > 1)}"
+    lines[name] = write_all(at_once, task.cutter, texts, write=write)
 
-# %% Table: what is wrong, and what is too short tags=["hide-input"]
-ch19.rounds_and_lengths(outputs, known, words)
+# %% Table: right, and of two languages tags=["hide-input"]
+languages.written_table(lines, numbers)
 
-# %% Proof: by hand and by the module; lengths tags=["hide-input", "proof"]
-ch19.check_rounds(refine, model, task.cutter, words[:40])
-one, five = (ch19.short(outputs[n, 10], known, words) for n in (1, 5))
-assert five > one, "five lengths didn't make answers shorter"
-print(f"measured: too short with one length {one:.0%}, with five {five:.0%}")
+# %% Measured: postcards, and rounds tags=["hide-input", "proof"]
+from annotated.page.notebook import expect
+
+mixed = {way: languages.mixed_share(some) for way, some in lines.items()}
+right = {
+    way: languages.right_share(numbers, some) for way, some in lines.items()
+}
+expect(
+    "19-postcards",
+    "In one round, more than one number in twenty is of two languages.",
+    mixed["1 round"],
+    above=0.05,
+    unlike=("in ten rounds", mixed["10 rounds"]),
+)
+expect(
+    "19-rounds",
+    "In ten rounds, fewer than two in a hundred are.",
+    mixed["10 rounds"],
+    below=0.02,
+    unlike=("in one round", mixed["1 round"]),
+)
+expect(
+    "19-by-word",
+    "Word by word, hardly any is.",
+    mixed["word by word"],
+    below=0.01,
+    unlike=("in one round", mixed["1 round"]),
+)
+expect(
+    "19-more-right",
+    "Ten rounds have more numbers right than one, word by word more than ten rounds.",
+    min(
+        right["10 rounds"] - right["1 round"],
+        right["word by word"] - right["10 rounds"],
+    ),
+    above=0.0,
+    unlike=("the other way round", right["1 round"] - right["10 rounds"]),
+)
+
+# %% Proof: by hand and by the module tags=["hide-input", "proof"]
+ch19.check_rounds(refine, at_once, task.cutter, texts[:40])
 
 # %% [markdown]
-# The surest isn't the rightest: five lengths make answers shorter, because whatever the model doubts it can leave out. (It's the trouble of beam search on
-# [page 9b](09b_search.ipynb). Large models of the paper gain from a few candidates.) And after half a minute it's a bad speller: rounds make the best of what a model *has learned*, and
-# bring back nothing that it hasn't.
+# Here is New Diego, by a model that has learned. One round takes each word for itself, and mixes; more rounds see what's been written, and end in one language.
+
+# %% Try it: a number in rounds tags=["hide-input"]
+mixing = [
+    number
+    for number, line in zip(numbers, lines["1 round"], strict=True)
+    if languages.is_mixed(line.split())
+]
+
+
+def in_rounds(number, rounds):
+    return languages.history_table(at_once, task.cutter, number, rounds)
+
+
+play(
+    in_rounds,
+    label="A number in rounds",
+    number=mixing[:5],
+    rounds=[1, 2, 3, 4, 6],
+    question="Which word is written first, and kept? And from which number of "
+    "rounds on is everything in its language?",
+    caption="Numbers that one round mixes. ■ is a mask; words that only French has "
+    "are in italics.",
+)
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+wrong, of_no_name = languages.wrong_lengths(numbers, lines["10 rounds"])
+say(
+    f"What do rounds leave? After ten of them {wrong} numbers are wrong, and "
+    f"{of_no_name} of these have a length that fits neither name. The length is "
+    "guessed before anything is written, and no round changes it."
+)
+
+# %% [markdown]
+# So why not try several lengths, side by side in one batch, and keep the one whose symbols are surest on average? That's `candidates`, and section 19.6 measures it.
 #
 # ## 19.5 A word of your own
 #

@@ -43,6 +43,7 @@ from annotated.data.datasets import (
     rotten_tomatoes,
     tinyshakespeare,
 )
+from annotated.data.published import PUBLISHED
 
 REAL = os.environ.get("ANNOTATED_DATA")  # read before any test sets another one
 BODY = b"to be, or not to be\n" * 500
@@ -276,11 +277,12 @@ def test_the_banner_says_which_data_is_in_use(three_files, cache, capsys):
 
 # ---- the registry ----------------------------------------------------------------
 
-FILES = [file for row in REGISTRY.values() for file in row.files]
+ROWS = REGISTRY | PUBLISHED
+FILES = [file for row in ROWS.values() for file in row.files]
 DIGITS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
-@pytest.mark.parametrize("row", REGISTRY.values(), ids=[*REGISTRY])
+@pytest.mark.parametrize("row", ROWS.values(), ids=[*ROWS])
 def test_a_row_says_what_a_reader_must_know(row):
     assert row.title and row.task and row.licence
     assert re.search(r"\((19|20)\d\d\)", row.citation), "authors and year"

@@ -25,7 +25,7 @@ from annotated.recipes.gpt2 import (
     text_nats,
 )
 from annotated.weights import load_gpt2
-from tests.safetensors import safetensors
+from tools.safetensors import safetensors
 
 
 def test_the_first_ranks_are_a_tokenizer():

@@ -18,12 +18,19 @@ from annotated.devices import device_of
 from annotated.page.diagrams import LINE, NOTE, Drawing
 from annotated.page.frames import Choice, Html, Switch, explorer, static
 from annotated.page.frames import Text as Field
-from annotated.page.notebook import check_close, check_same, show, show_table
+from annotated.page.notebook import (
+    check_close,
+    check_same,
+    recorded_if_any,
+    show,
+    show_table,
+)
 from annotated.page.packed import pack_bert, unpack_bert
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
 from annotated.page.records import borrowed_rows, dots, grouped, mean_of, span
 from annotated.page.references import torch_weights
 from annotated.page.svg import COLOURS
+from annotated.recipes.bert import GapFiller
 from annotated.recipes.pretraining import Tokens
 from annotated.training import evaluating
 from annotated.transformer import ACTIVATIONS
@@ -613,6 +620,43 @@ def mask_guesser(model: Bert, words: Tokens) -> Html:
         "any number as 0 and any string as “…”. Among its guesses ⏎ ends a line, ⇥ and "
         "⇤ begin and end an indented block. Dashed: a token that it doesn't know.",
     )
+
+
+# ---- the published BERT --------------------------------------------------------
+
+GAPS = (
+    "The capital of France is [MASK].",
+    "A robin is a kind of [MASK].",
+    "A robin is not a kind of [MASK].",
+    "The keys to the cabinet [MASK] on the table.",
+    "He put the milk back into the [MASK].",
+)
+
+
+def gaps_table(model: GapFiller | None, texts: Sequence[str] = GAPS) -> Html | None:
+    """Show a BERT's likeliest pieces for the gaps of texts, of one gap each.
+
+    Without a ``model``, show what Google's guessed when it was recorded, if it was.
+    """
+    if model:
+        filled, caption = {text: model.fill(text) for text in texts}, ""
+    elif record := recorded_if_any("official/bert"):
+        rows = {what: rows for (what,), rows in grouped(record["rows"], "what").items()}
+        filled = {row["text"]: row["guesses"] for row in rows["gap"]}
+        caption = "".join(
+            "With Google's weights, our blocks give the logits of transformers "
+            f"{row['transformers']}, to within a millionth."
+            for row in rows["logits"]
+            if "unfinished" not in row
+        )
+    else:
+        return None
+    rows = [
+        (text, *(f"{piece} {chance:.0%}" for piece, chance in guesses))
+        for text, guesses in filled.items()
+    ]
+    header = "text", "first guess", "2nd", "3rd", "4th", "5th"
+    return show_table(header, rows, caption)
 
 
 # ---- few labels ----------------------------------------------------------------

@@ -25,7 +25,7 @@ from annotated.gpt2 import SIZES, count_parameters, initialise
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Html, Switch, explorer, static
 from annotated.page.frames import Text as Field
-from annotated.page.notebook import check_same, show, show_table
+from annotated.page.notebook import check_same, recorded_if_any, show, show_table
 from annotated.page.plots import LINES, OTHER, THIS, plot_bars, plot_lines
 from annotated.page.records import dots, grouped
 from annotated.page.references import torch_weights
@@ -481,25 +481,62 @@ PROMPTS = (
 CODE_PROMPTS = ("    def __init__(", "        raise", "for i in", "    if x is not")
 
 
-def missing() -> Html:
-    """Say that the official weights aren't there."""
-    return Html(
-        "<p><em>OpenAI's weights aren't on the machine that made this page, so there "
-        "is no output here.</em></p>"
-    )
-
-
 @torch.no_grad()
 def continuations(
     model: GPT | None, tokenizer: ByteTokenizer, prompts: Sequence[str] = PROMPTS
-) -> Html:
-    """Show how a model goes on after prompts, always with the likeliest token."""
+) -> Html | None:
+    """Show how a model goes on after prompts, always with the likeliest token.
+
+    Without a ``model``, show what OpenAI's wrote when it was recorded, if it was.
+    """
     if model is None:
-        return missing()
+        record = recorded_if_any("official/gpt2")
+        return record and recorded_continuations(record)
     rows = []
     for prompt in prompts:
         ids = torch.tensor([tokenizer.encode(prompt)])
         ids = ids.to(model.embedding.weight.device)
         more = sample(model, ids, max_new_tokens=8, top_k=1)[0].tolist()
-        rows.append((prompt.replace("\n", " ⏎ "), tokenizer.decode(more)))
+        rows.append((in_a_line(prompt), tokenizer.decode(more)))
     return show_table(("prompt", "continues with"), rows)
+
+
+def in_a_line(text: str) -> str:
+    """Return a ``text`` with a sign for each end of a line."""
+    return text.replace("\n", " ⏎ ")
+
+
+def recorded_continuations(record: Mapping[str, Any]) -> Html:
+    """Show what OpenAI's weights wrote: the likeliest tokens, and drawn ones."""
+    rows = [
+        [in_a_line(row[name]) for name in ("prompt", "likeliest", "drawn")]
+        for row in record["rows"]
+        if row["what"] == "continuation"
+    ]
+    return show_table(("prompt", "the likeliest tokens", "drawn, seed 0"), rows)
+
+
+def official_said(record: Mapping[str, Any]) -> str:
+    """Say what OpenAI's weights gave in our blocks."""
+    said = []
+    for row in record["rows"]:
+        if "unfinished" in row:
+            continue
+        if row["what"] == "logits":
+            said.append(
+                "With OpenAI's weights, our blocks give the logits of `transformers` "
+                f"{row['transformers']}, to within a millionth."
+            )
+        if row["what"] == "attention":
+            layer, most = max(enumerate(row["by_layer"], 1), key=lambda pair: pair[1])
+            said.append(
+                f"Of all layers, layer {layer} looks most at the first token: with "
+                f"{most:.0%} of its attention, in a text of {row['tokens']} tokens."
+            )
+        if row["what"] == "text":
+            said.append(
+                f"On {row['text']}, in windows of {row['window']:,} tokens, the model "
+                f"spends {row['bits_per_byte']:.2f} bits per byte, a perplexity of "
+                f"{row['perplexity']:.1f} per token."
+            )
+    return " ".join(said)

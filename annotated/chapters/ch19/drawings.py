@@ -1,7 +1,8 @@
 """Chapter 19: its drawings, counts and tables."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from itertools import combinations
 from math import log, log2, prod
 from statistics import mean
@@ -11,13 +12,12 @@ from torch import Tensor
 
 from annotated.chapters.ch19 import chain
 from annotated.data.spelling import Sounds, pronunciations
-from annotated.metrics import error_rates
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
 from annotated.page.packed import unpack_model, unpack_refiner
 from annotated.page.plots import COLOURS, plot_bars
-from annotated.recipes.translation import Cutter
+from annotated.recipes.translation import Cutter, translate
 from annotated.refinement import MaskedTransformer, diffusion_sample, mask_predict
 from annotated.search import cached_greedy_decode
 from annotated.transformer import Transformer
@@ -203,51 +203,12 @@ def rounds_table(
     return show_table(("round", "reads", "writes"), rows)
 
 
-Outputs = Mapping[tuple[int, int], Sequence[Sounds]]  # by lengths and rounds
-
-
-def short(outputs: Sequence[Sounds], known: Mapping, words: Sequence[str]) -> float:
-    """Return the share of outputs that are shorter than every right answer."""
-    pairs = zip(outputs, words, strict=True)
-    return mean(len(o) < min(map(len, known[word])) for o, word in pairs)
-
-
-def rounds_and_lengths(outputs: Outputs, known: Mapping, words: Sequence[str]) -> Html:
-    """Show the share of sounds wrong by lengths and rounds, and of short answers."""
-    answers, rows = [known[word] for word in words], []
-    rounds = dict.fromkeys(r for _, r in outputs)
-    for lengths in dict.fromkeys(n for n, _ in outputs):
-        wrong = (error_rates(outputs[lengths, r], answers)["symbols"] for r in rounds)
-        cells = [f"{share:.1%}" for share in wrong]
-        cells.append(f"{short(outputs[lengths, max(rounds)], known, words):.0%}")
-        rows.append((f"{lengths} length{'s' * (lengths > 1)}", *cells))
-    header = (f"{r} round{'s' * (r > 1)}" for r in rounds)
-    caption = f"Sounds wrong in {len(words)} unseen words, and answers that are too "
-    caption += f"short after {max(rounds)} rounds."
-    return show_table(("", *header, "too short"), rows, caption)
-
-
-@torch.no_grad()
-def lengths_right(
-    model: MaskedTransformer, cutter: Cutter, known: Mapping, words: Sequence[str]
-) -> tuple[float, float]:
-    """Return how often the likeliest length is right, and one of five."""
-    hits = []
-    for word in words:
-        source = torch.tensor([cutter.source.encode(word)])
-        best = model.guess_length(*model.encode(source))[0].topk(5).indices.tolist()
-        right = {len(answer) for answer in known[word]}
-        hits.append((best[0] in right, bool(right & {*best})))
-    first, five = (mean(map(float, column)) for column in zip(*hits, strict=True))
-    return first, five
-
-
 @torch.no_grad()
 def check_rounds(
     refine: Callable, model: MaskedTransformer, cutter: Cutter, words: Sequence[str]
 ) -> None:
     """Prove that the page's ``refine`` is the module's, and two of its properties."""
-    model.eval()
+    model = deepcopy(model).cpu().eval()  # where the page's tensors are
     for word in words:
         source = torch.tensor([cutter.source.encode(word)])
         memory, seen = model.encode(source)
@@ -380,23 +341,31 @@ def writer_answers() -> str:
         source = torch.tensor([cutter.source.encode(word)])
         ends = {"start": 1, "end": 2, "max_new_tokens": 40}
         n, steps = said(word, 4)[1], cached_greedy_decode(causal, source, **ends)
+        asked = len(mask_predict(masked, source, rounds=4).rounds)
         return (
-            f"for `{word}` four passes over {n} positions, {4 * n} in all, against "
-            f"{steps.shape[1]} passes over one each"
+            f"for `{word}` {asked} passes over {n} positions, {asked * n} in all, "
+            f"against {steps.shape[1]} passes over one each"
         )
 
+    def fate(parts: Sequence[str]) -> str:
+        answers = pronunciations()["angeline"]
+        if tuple(parts) in answers:
+            return "one of the right answers"
+        fits = len(parts) == len(answers[0])
+        fits &= all(map(tuple.__contains__, zip(*answers, strict=True), parts))
+        return "a mixture of the right answers" if fits else "no right answer"
+
     one, two, four = (said("angeline", rounds)[0] for rounds in (1, 2, 4))
-    both = [*zip(*pronunciations()["angeline"], strict=True)]
-    parts = four.strip("`").split()
-    mix = len(parts) == len(both) and all(map(tuple.__contains__, both, parts))
-    mix &= tuple(parts) not in pronunciations()["angeline"]
+    [by_symbol] = translate(causal, cutter, ["angeline"])
     shorter, longer = (said("angeline", 4, more)[0] for more in (-1, 1))
     return (
-        f"1. One round writes {one}, two write {two}, four {four}."
-        f"{' Each sound is one of the right answers’, and the whole is none.' * mix}\n"
-        f"2. One shorter: {shorter}. One longer: {longer}. The length is an order, and "
-        "the model obeys.\n"
+        f"1. One round writes {one}, two write {two}, four {four}: "
+        f"{fate(four.strip('`').split())}. Symbol by symbol it's `{by_symbol}`, "
+        f"{fate(by_symbol.split())}.\n"
+        f"2. One shorter: {shorter}. One longer: {longer}. The length is a command, "
+        "and the model obeys.\n"
         f"3. It depends on the clock: {passes('cat')}; {passes('incomprehensible')}. "
-        "In passes, rounds win where words are long. In work they lose, and your "
-        "browser, which computes on one core, shows it in milliseconds."
+        "In passes, rounds win where words are long; look at what they write there. In "
+        "work they lose, and your browser, which computes on one core, shows it in "
+        "milliseconds."
     )

@@ -14,7 +14,7 @@ from annotated.chapters.ch10.borrowed import (
     borrowed_encoder,
     read_vectors,
 )
-from tests.safetensors import safetensors
+from tools.safetensors import safetensors
 
 tokenizers = pytest.importorskip("tokenizers")
 SMALL = BertConfig(vocab_size=9, d_model=8, heads=2, layers=1, d_ff=8, max_len=16)

@@ -1,4 +1,4 @@
-"""A file in the format *safetensors*, for tests that stand for a download."""
+"""A file in the format *safetensors* that stands for a download."""
 
 import json
 from collections.abc import Mapping
