@@ -32,13 +32,14 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from annotated.checks import Case, exercise_named
 from annotated.checks.calling import Raised
-from grading import cases, export, plugins
+from grading import cases, export, plugins, term
+from grading.alike import BOOK, Answers, alike, answers
 from grading.collect import Known, Submission, collect, limited
 from grading.normalise import normalise
 from grading.runner import NOT_DONE, Outcome, Runner, judge, judge_twice
 from grading.sandbox import SANDBOXES, readable_by_students
 from tools import ROOT, STUDENT
-from tools.exercises import exercises, read_exercises, source_of
+from tools.exercises import exercises, read_exercises, solution, source_of
 from tools.notebooks import text
 from tools.source import setup_cell
 
@@ -202,6 +203,7 @@ def grade(
         jobs = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     folder = course.folder
     folder.chmod(0o700)
+    term.due_dates(folder, course.assignments)  # a slip in it is said before, not after
     settings = course.config.JudgeAnswers
     runner = Runner(sandbox or settings.sandbox or None, settings.seconds)
     where = f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})"
@@ -258,13 +260,12 @@ def export_marks(folder: Path) -> int:
         for _, student, assignment, note in report
         if note.startswith("NOT GRADED")
     }
-    found_again = re.compile(f"{NOTHING}|NO FEEDBACK")
-    report = [row for row in report if not found_again.search(row[-1])]
+    # what is said of no file is found out again
+    report = [row for row in report if row[0] or not row[1]]
     return _finish(course, [], ungraded, report)
 
 
 Row = tuple[str, str, str, str]  # of the report: file, student, assignment, what is odd
-NOTHING = "handed in nothing"
 
 
 def _each(
@@ -526,15 +527,19 @@ def _finish(
     report += [("manual.csv", "", "", note) for note in notes]
     report += _feedback(course)
     stores = _stores(course)
-    answers, seen = (
+    report += _alike(course, stores)
+    words, seen = (
         {
-            (*who, name): words
+            (*who, name): text
             for who, stored in stores.items()
-            for name, words in stored.get(key, {}).items()
+            for name, text in stored.get(key, {}).items()
         }
         for key in ("words", "seen")
     )
+    due = term.due_dates(course.folder, course.assignments)
     with course.gradebook() as gradebook:
+        term.take_over(gradebook, due, submissions)
+        report += [("", *row) for row in term.late(gradebook, due)]
         for student in known:
             gradebook.update_or_create_student(
                 student,
@@ -543,7 +548,7 @@ def _finish(
                 email=known[student]["email"] or None,
             )
         path = exports / "manual.csv"
-        notes = export.write_manual(gradebook, path, answers, seen, refused)
+        notes = export.write_manual(gradebook, path, words, seen, refused)
         report += [("manual.csv", "", "", note) for note in notes]
         graded = [row for row in export.read_rows(path) if row["maximum"]]
         to_mark = sum(not row["recorded"] for row in graded)
@@ -551,7 +556,7 @@ def _finish(
         options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
         _export(gradebook, course, exports, options)
         silent = [s.id for s in gradebook.students if not s.submissions]
-        report += [("", student, "", NOTHING) for student in silent]
+        report += [("", student, "", "handed in nothing") for student in silent]
     for who, stored in stores.items():
         if stored:
             listed = {"seen": stored.get("words", {})}
@@ -567,6 +572,28 @@ def _finish(
             "export/manual.csv, then: make export"
         )
     return len(left_out)
+
+
+def _alike(course: Course, stores: dict[tuple[str, str], dict]) -> list[Row]:
+    """Whose answers are alike, and whose are the book's."""
+    report: list[Row] = []
+    for assignment in course.assignments:
+        path = course.release(assignment)
+        release = nbformat.read(path, as_version=4)
+        book = nbformat.read(
+            course.folder / "source" / assignment / path.name, as_version=4
+        )
+        for exercise in exercises(book):
+            cell = book.cells[exercise.answer]
+            cell.source = solution(cell)
+        given: dict[str, Answers] = {BOOK: answers(book, release)}
+        for (name, student), stored in stores.items():
+            handed = course.folder / "submitted" / student / assignment / path.name
+            if name == assignment and stored and handed.is_file():
+                given[student] = answers(nbformat.read(handed, 4), release)
+        found = sorted(alike(given).items())
+        report += [("", who, assignment, f"alike to {whom}") for who, whom in found]
+    return report
 
 
 def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Case]]:

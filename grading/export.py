@@ -10,10 +10,11 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import datetime
+from math import ceil
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.plugins.export import ExportPlugin
 from traitlets import Dict, Set
 
@@ -118,7 +119,8 @@ class PerExercise(_Csv):
     name = "exercises.csv"
 
     def header(self, assignments):
-        return ("assignment", "student", "exercise", "score", "maximum", "by_hand")
+        who, marks = ("assignment", "student", "exercise"), ("score", "maximum")
+        return (*who, *marks, "by_hand", "days_late")
 
     def marks(self, grade: Grade, assignment: str, student: str) -> tuple:
         if (assignment, student) in self.ungraded:
@@ -137,6 +139,7 @@ class PerExercise(_Csv):
                             submission.student.id,
                             grade.name.removesuffix("-test"),
                             *self.marks(grade, assignment.name, submission.student.id),
+                            days_late(submission),
                         )
 
 
@@ -204,6 +207,13 @@ class Moodle(_Csv):
 def awaited(grade: Grade) -> bool:
     """Does a person still have to mark this?"""
     return grade.auto_score is None and grade.manual_score is None
+
+
+def days_late(submission: SubmittedAssignment) -> int | str:
+    """Days that were begun after the date; nothing where a date isn't known."""
+    if submission.timestamp is None or submission.duedate is None:
+        return ""
+    return ceil(submission.total_seconds_late / 86_400)
 
 
 def by_hand(grade: Grade) -> str:

@@ -327,7 +327,7 @@ def _checked(exercise: Exercise, cells: list[dict]) -> tuple[str | None, str | N
         if not _is_test(cell, exercise) or len(cell["source"]) > MOST_LOOKED_AT:
             continue
         try:
-            tree = _parsed(cell["source"])
+            tree = parsed(cell["source"])
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
@@ -404,7 +404,7 @@ def _squeezed(source: str) -> str:
     return "".join(source.split())
 
 
-def _parsed(source: str) -> ast.Module:
+def parsed(source: str) -> ast.Module:
     """The tree of a cell, without what only IPython knows."""
     try:
         return ast.parse(source)
@@ -424,7 +424,7 @@ def suspicions(source: str) -> list[str]:
     if len(source) > MOST_LOOKED_AT:
         return ["is too long to be looked at"]
     try:
-        found = _seen_in(_parsed(source))
+        found = _seen_in(parsed(source))
     except (SyntaxError, ValueError):
         found = ["is no Python that could be looked at"]
     except (RecursionError, MemoryError):

@@ -1,0 +1,127 @@
+"""What an instructor says of a term: due dates."""
+
+import csv
+import os
+import time
+from datetime import datetime
+
+import pytest
+from nbgrader.api import Gradebook
+
+from grading.collect import Submission, collect
+from grading.course import prepare
+from grading.export import PerExercise
+from grading.term import due_dates, late, take_over
+from tests.exercises.test_grading_collect import put
+
+pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
+
+
+@pytest.fixture
+def toronto(monkeypatch):
+    monkeypatch.setenv("TZ", "America/Toronto")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.fixture(scope="module")  # it takes seconds to make
+def empty(tmp_path_factory):
+    """A course of one assignment with one exercise."""
+    prepare()
+    path = tmp_path_factory.mktemp("term") / "gradebook.db"
+    with Gradebook(f"sqlite:///{path}") as made:
+        made.add_assignment("ch02")
+        made.add_notebook("x", "ch02")
+        made.add_grade_cell("ch02-x-test", "x", "ch02", max_score=3, cell_type="code")
+        yield made
+
+
+@pytest.fixture
+def gradebook(empty):
+    for student in list(empty.students):
+        empty.remove_student(student.id)
+    return empty
+
+
+def handed(gradebook, student, when=""):
+    """A graded submission, and what was collected of it."""
+    gradebook.update_or_create_student(student)
+    gradebook.add_submission("ch02", student)
+    seconds = datetime.fromisoformat(when).timestamp() if when else 0.0
+    return Submission(student, "ch02", [], f"{student}.ipynb", student, time=seconds)
+
+
+def table(gradebook, exporter, path, **options):
+    exporter(to=str(path), **options).export(gradebook)
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize(
+    ("due", "when", "days"),
+    [
+        ("2026-11-22 18:00", "2026-11-22 18:00", 0),
+        ("2026-11-22 18:00", "2026-11-22 18:01", 1),
+        ("2026-11-22 18:00", "2026-11-24 17:59", 2),
+        ("2026-11-22 18:00+00:00", "2026-11-22 13:01", 1),
+        ("2026-11-22", "2026-11-22 23:59", 0),
+        ("2026-11-22", "2026-11-23 00:01", 1),
+    ],
+)
+def test_days_late_are_counted_where_the_instructor_is(
+    gradebook, tmp_path, toronto, due, when, days
+):
+    (tmp_path / "due.csv").write_text(f"assignment;due;late_days\nch02;{due};3\n")
+    dates = due_dates(tmp_path, ["ch02"])
+    take_over(gradebook, dates, [handed(gradebook, "ada", when)])
+    said = [("ada", "ch02", f"{days} day(s) late, 3 allowed")] if days else []
+    assert late(gradebook, dates) == said
+    take_over(gradebook, dates, [])  # another run, without the file
+    [row] = table(gradebook, PerExercise, tmp_path / "exercises.csv")
+    assert row["days_late"] == str(days)
+
+
+def test_nothing_is_said_without_a_date_and_a_file_without_a_time_is(
+    gradebook, tmp_path
+):
+    ada, bert = handed(gradebook, "ada", "2026-11-25"), handed(gradebook, "bert")
+    gone = Submission("eve", "ch02", [], "eve.ipynb", "eve", time=1.0)  # not graded
+    take_over(gradebook, due_dates(tmp_path, ["ch02"]), [ada, bert, gone])
+    assert late(gradebook, {}) == []
+    (tmp_path / "due.csv").write_text("assignment,due\nch02,2026-11-22\n")
+    dates = due_dates(tmp_path, ["ch02"])
+    take_over(gradebook, dates, [])
+    notes = {student: note for student, _, note in late(gradebook, dates)}
+    assert notes == {
+        "ada": "2 day(s) late, 0 allowed",
+        "bert": "its file has no time: is it late?",
+    }
+    rows = table(gradebook, PerExercise, tmp_path / "exercises.csv")
+    assert [row["days_late"] for row in rows] == ["2", ""]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("ch03,2026-11-22,", "expected ch02, got 'ch03'"),
+        ("ch02,22.11.2026,", "expected due, such as 2026-11-22 18:00.*'22.11.2026'"),
+        ("ch02,2026-11-22,some", "a number or nothing.*'some'"),
+    ],
+)
+def test_a_slip_in_due_csv_is_said(tmp_path, row, said):
+    (tmp_path / "due.csv").write_text(f"assignment,due,late_days\n{row}\n")
+    with pytest.raises(ValueError, match=said):
+        due_dates(tmp_path, ["ch02"])
+
+
+def test_what_is_handed_in_again_unchanged_keeps_its_first_time(tmp_path):
+    name = "ada_100_90007_02_x.ipynb"
+    put(tmp_path, name, when=300)
+    put(tmp_path, f"again/{name}", when=400)
+    (tmp_path / "again" / name).write_bytes((tmp_path / name).read_bytes())
+    os.utime(tmp_path / "again" / name, (400, 400))
+    put(tmp_path, "ada_100_90006_02_x.ipynb", when=100)
+    [ada], _ = collect(tmp_path, ["ch02"])
+    assert ada.time == 300
