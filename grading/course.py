@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from itertools import chain
 from pathlib import Path
@@ -171,6 +171,8 @@ def grade(
     pattern: str | None = None,
     sandbox: str | None = None,
     jobs: int | None = None,
+    student: str | None = None,
+    chapter: str | None = None,
 ) -> int:
     """Collect, normalise, autograde, give feedback, export; one line a submission.
 
@@ -183,6 +185,7 @@ def grade(
         sandbox: one of `SANDBOXES`.
         jobs: how many submissions are tried at once; as many as there are processors,
             if not given.
+        student, chapter: whose submissions are graded anew, though nothing changed.
 
     Returns:
         How many files could not be graded.
@@ -223,12 +226,13 @@ def grade(
             folder / "inbox", course.assignments, pattern, numbers
         )
         _write_numbers(folder, numbers)
+        anew = chosen(submissions, student, chapter)
         report = [(file, "", "", note) for file, note in odd]
         if runner.kind != "bubblewrap":
             report.append(("", "", "", where))
         graded = [
             row
-            for submission in _each(course, submissions, given, runners, jobs)
+            for submission in _each(course, submissions, given, runners, jobs, anew)
             for row in submission
         ]
     graded.sort(key=lambda row: (row[2], row[1]))  # not by who was ready first
@@ -244,6 +248,26 @@ def grade(
     if runner.kind != "bubblewrap":
         say(where)
     return count
+
+
+def chosen(
+    submissions: list[Submission], student: str | None, chapter: str | None
+) -> set[tuple[str, str]]:
+    """Those of a student, a chapter, or both: (assignment, student). None, if neither
+    is given."""
+    if not (student or chapter):
+        return set()
+    assignment = chapter and f"ch{chapter.removeprefix('ch'):0>2}"
+    found = {
+        (s.chapter, s.student)
+        for s in submissions
+        if student in (None, s.student) and assignment in (None, s.chapter)
+    }
+    if not found:
+        there = ", ".join(sorted({f"{s.student} ({s.chapter})" for s in submissions}))
+        asked = f"STUDENT={student or ''} CHAPTER={chapter or ''}"
+        raise CourseError(f"{asked}: expected one of the inbox: {there}")
+    return found
 
 
 def export_marks(folder: Path) -> int:
@@ -274,13 +298,15 @@ def _each(
     given: dict[str, dict[str, list[Case]]],
     runners: SimpleQueue,
     jobs: int,
+    anew: Collection[tuple[str, str]] = (),
 ) -> Iterator[list[Row]]:
     """Grade each submission, several at once; its rows of the report."""
     prints = {name: _fingerprint(course, name) for name in course.assignments}
     new, known = [], 0
     for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
         work = _Work(course, submission, prints[submission.chapter])
-        if work.known():
+        who = submission.chapter, submission.student
+        if work.known() and who not in anew:
             known += 1
             yield work.rows()
         else:

@@ -18,7 +18,7 @@ from grading import course as grading_course
 from grading.__main__ import main
 from grading.cases import graded_cases
 from grading.collect import Submission
-from grading.course import Course, CourseError, _each
+from grading.course import Course, CourseError, _each, _Work, chosen
 from grading.normalise import read_cells
 from grading.one import grade_one
 from grading.runner import Outcome, RunnerError
@@ -411,6 +411,29 @@ def test_what_others_may_have_taken_is_tried_once_more_alone(
     assert {late} in tried[2:]
     assert [len(names) for names in tried].count(len(drawn)) == 3
     assert report == [[], []]
+
+
+def test_only_who_is_named_is_graded_anew(course, monkeypatch):
+    asked, prepared = {}, []
+    monkeypatch.setattr(grading_course, "grade", lambda _, **said: asked.update(said))
+    main(["grade", str(course), "--student", "ada", "--chapter", "2"])
+    handed = [Submission(n, ASSIGNMENT, [], f"{n}.ipynb", n) for n in ("ada", "bert")]
+    monkeypatch.setattr(_Work, "known", lambda _: True)
+    monkeypatch.setattr(_Work, "prepare", lambda w: prepared.append(w.submission))
+    runners = SimpleQueue()
+    runners.put(SimpleNamespace(kind="none", seconds=8.0, stop=lambda: None))
+    anew = chosen(handed, asked["student"], asked["chapter"])
+    assert list(_each(Course(course), handed, {}, runners, 1, anew)) == [[], []]
+    assert prepared == handed[:1]
+    other = Submission("ada", "ch12", [], "ada_12.ipynb", "ada")
+    for student, chapter, names in [
+        (None, None, set()),
+        ("ada", None, {("ch02", "ada"), ("ch12", "ada")}),
+        (None, "02", {("ch02", "ada"), ("ch02", "bert")}),
+    ]:
+        assert chosen([*handed, other], student, chapter) == names
+    with pytest.raises(CourseError, match=r"expected one of .*: ada \(ch02\), bert"):
+        chosen(handed, "eda", "02")
 
 
 def test_a_folder_that_is_no_course_is_refused_with_the_way_to_one(tmp_path):
