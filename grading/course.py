@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from itertools import chain
@@ -710,13 +711,12 @@ def _write_report(course: Course, odd: list[Row]) -> None:
     export.write_rows(
         folder / "report.csv", ("file", "student", "assignment", "odd"), odd
     )
-    failed = [
-        (*who, *row)
-        for who, stored in _stores(course).items()
-        for row in stored.get("failed", [])
-    ]
+    graded = {who: stored for who, stored in _stores(course).items() if stored}
+    failed = [(*w, *row) for w in graded for row in graded[w].get("failed", [])]
     header = ("assignment", "student", "exercise", "case", "hint")
     export.write_rows(folder / "failed.csv", header, failed)
+    page = export.class_page(failed, Counter(assignment for assignment, _ in graded))
+    (folder / "class.html").write_text(page, encoding="utf-8")
 
 
 def prepare() -> None:

@@ -8,8 +8,10 @@ import csv
 import io
 import re
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
+from html import escape
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -202,6 +204,31 @@ class Moodle(_Csv):
                     assignment.max_score,
                     now,
                 )
+
+
+CLASS = """<!doctype html><meta charset="utf-8"><title>What failed</title>
+<style>body { font: 16px sans-serif; margin: 2em } td, th { text-align: left;
+padding: 0.2em 1em 0.2em 0; vertical-align: top }</style>
+<h1>What failed, and how often</h1>
+<table><tr><th>exercise<th>case<th>failed<th>what most of them were told"""
+
+
+def class_page(failed: Iterable[tuple], handed_in: Counter) -> str:
+    """HTML of how many failed which case, the most first.
+
+    Args:
+        failed: (assignment, student, exercise, case, hint).
+        handed_in: assignment -> how many submissions were graded.
+    """
+    hints: dict[tuple[str, str, str], Counter] = defaultdict(Counter)
+    for assignment, _, exercise, case, hint in failed:
+        hints[assignment, exercise, case][hint] += 1
+    rows = []
+    for key in sorted(hints, key=lambda key: (key[:2], -hints[key].total(), key)):
+        of = f"{hints[key].total()} of {handed_in[key[0]]}"
+        row = *key[1:], of, hints[key].most_common(1)[0][0]
+        rows.append("\n<tr>" + "".join(f"<td>{escape(cell)}" for cell in row))
+    return CLASS + "".join(rows) + "\n</table>\n"
 
 
 def awaited(grade: Grade) -> bool:
