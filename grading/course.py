@@ -472,7 +472,7 @@ def _failed(drawn: list[Case], outcome: Outcome) -> list[tuple[str, str]]:
 def _fingerprint(course: Course, assignment: str) -> str:
     """Of all that an assignment is graded by: a change of it grades everybody anew."""
     here, found = course.folder, hashlib.sha256()
-    paths = [here / "seed", here / "cases" / f"{assignment}.py"]
+    paths = [here / "seed", here / "partial", here / "cases" / f"{assignment}.py"]
     paths += [here / "nbgrader_config.py", course.release(assignment)]
     paths += sorted((here / "source" / assignment).glob("*.ipynb"))
     paths += sorted((ROOT / "grading").glob("*.py"))
@@ -637,6 +637,8 @@ def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Cas
         for exercise in exercises(notebook)
         if not exercise.in_words
     }
+    for exercise in exercises(notebook):
+        cases.earned(exercise, 1, {}, course.folder)  # a slip in `partial` is said now
     for case in chain.from_iterable(given.values()):
         expected = case.exercise.result_of(case.exercise.right, case)
         # what should be refused raises a ValueError, and nothing else

@@ -1,18 +1,25 @@
-"""What an instructor says of a term: due dates."""
+"""What an instructor says of a term: due dates, partial credit."""
 
 import csv
 import os
 import time
 from datetime import datetime
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.utils import determine_grade
 
+from annotated.checks import exercise_named
+from annotated.checks.calling import NOT_DONE
+from grading.cases import earned
 from grading.collect import Submission, collect
 from grading.course import prepare
 from grading.export import PerExercise
+from grading.plugins import outputs
 from grading.term import due_dates, late, take_over
 from tests.exercises.test_grading_collect import put
+from tools.exercises import Exercise
 
 pytestmark = pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
 
@@ -125,3 +132,40 @@ def test_what_is_handed_in_again_unchanged_keeps_its_first_time(tmp_path):
     put(tmp_path, "ada_100_90006_02_x.ipynb", when=100)
     [ada], _ = collect(tmp_path, ["ch02"])
     assert ada.time == 300
+
+
+@pytest.mark.parametrize(
+    ("lines", "failed", "points"),
+    [
+        (None, ["wrong"], 0),
+        ("ch03\nch02-tempered", ["wrong"], 0),
+        ("all", [], 3),
+        ("all", ["wrong"], 2.25),
+        ("ch02", ["wrong", "wrong"], 1.5),
+        ("ch03 ch02-self-attention", ["wrong"], 2.25),
+        ("all", ["wrong"] * 4, 0),
+        ("all", [NOT_DONE], 0),
+    ],
+)
+def test_part_of_the_points_is_given_where_the_course_says_so(
+    tmp_path, lines, failed, points
+):
+    if lines is not None:
+        (tmp_path / "partial").write_text(lines)
+    cases = exercise_named("ch02-self-attention").cases()
+    assert len(cases) == 4
+    asked, failures = (
+        Exercise("ch02-self-attention", 3, "f", 0, 1),
+        dict(enumerate(failed)),
+    )
+    given = earned(asked, len(cases), failures, tmp_path)
+    cell = nbformat.v4.new_code_cell("check()", outputs=outputs(cases, failures, given))
+    cell.metadata["nbgrader"] = {"grade": True, "solution": False, "points": 3}
+    assert (given, determine_grade(cell)) == (points, (points, 3))
+
+
+@pytest.mark.parametrize("line", ["al", "02", "ch02-temperd", "ch77-x"])
+def test_a_slip_in_partial_is_said(tmp_path, line):
+    (tmp_path / "partial").write_text(line)
+    with pytest.raises(ValueError, match=f"expected lines all, .* got '{line}'"):
+        earned(Exercise("ch02-tempered", 3, "f", 0, 1), 4, {}, tmp_path)
