@@ -13,6 +13,7 @@ import shutil
 import sys
 import time
 import traceback
+import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
@@ -207,7 +208,8 @@ def grade(
         jobs = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     folder = course.folder
     folder.chmod(0o700)
-    term.due_dates(folder, course.assignments)  # a slip in it is said before, not after
+    term.due_dates(folder, course.assignments)  # a slip is said before, not after
+    teams = term.teams(folder)
     settings = course.config.JudgeAnswers
     runner = Runner(sandbox or settings.sandbox or None, settings.seconds)
     where = f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})"
@@ -227,8 +229,10 @@ def grade(
             folder / "inbox", course.assignments, pattern, numbers
         )
         _write_numbers(folder, numbers)
-        anew = chosen(submissions, student, chapter)
-        report = [(file, "", "", note) for file, note in odd]
+        _roster(folder, submissions)
+        submissions, replaced = term.one_a_team(submissions, teams)
+        anew = chosen(submissions, teams.get(student, student), chapter)
+        report = [(file, "", "", note) for file, note in odd + replaced]
         if runner.kind != "bubblewrap":
             report.append(("", "", "", where))
         graded = [
@@ -546,7 +550,8 @@ def _finish(
     report: list[Row],
 ) -> int:
     """Feedback, roster, manual.csv, exports and report; how much was left out."""
-    exports, known = course.folder / "export", _roster(course.folder, submissions)
+    exports, known = course.folder / "export", _roster(course.folder, [])
+    teams = term.teams(course.folder)
     exports.mkdir(exist_ok=True)
     numbers = _numbers(course.folder)
     with course.gradebook() as gradebook:
@@ -555,6 +560,11 @@ def _finish(
     report += _feedback(course)
     stores = _stores(course)
     report += _alike(course, stores)
+    for handed in submissions:
+        who = handed.chapter, handed.student
+        if stores.get(who) and handed.upload[0]:
+            stores[who]["canvas"] = f"{handed.lms}_{handed.upload[0]}"
+    _give_back(course, stores, numbers, ungraded)
     words, seen = (
         {
             (*who, name): text
@@ -579,10 +589,11 @@ def _finish(
         report += [("manual.csv", "", "", note) for note in notes]
         graded = [row for row in export.read_rows(path) if row["maximum"]]
         to_mark = sum(not row["recorded"] for row in graded)
-        options = {"roster": known, "ungraded": ungraded}
+        options = {"roster": known, "ungraded": ungraded, "teams": teams}
         options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
         _export(gradebook, course, exports, options)
-        silent = [s.id for s in gradebook.students if not s.submissions]
+        handed = {s.id for s in gradebook.students if s.submissions}
+        silent = [who for who in known if not {who, teams.get(who)} & handed]
         report += [("", student, "", "handed in nothing") for student in silent]
     for who, stored in stores.items():
         if stored:
@@ -621,6 +632,42 @@ def _alike(course: Course, stores: dict[tuple[str, str], dict]) -> list[Row]:
         found = sorted(alike(given).items())
         report += [("", who, assignment, f"alike to {whom}") for who, whom in found]
     return report
+
+
+def _give_back(
+    course: Course,
+    stores: dict[tuple[str, str], dict],
+    numbers: Known,
+    ungraded: set[tuple[str, str]],
+) -> None:
+    """Feedback as platforms take it: an archive for each assignment and platform, of
+    pages under the names by which it finds its students.
+
+    Moodle: ``mod/assign/feedback/file/importziplib.php`` of moodle/moodle, and Canvas:
+    ``generate_comments_from_files`` of instructure/canvas-lms, which asks for the
+    numbers of the student and of the file that was handed in.
+    """
+    teams = term.teams(course.folder)
+    for assignment in course.assignments:
+        canvas = {
+            f"x_{stored['canvas']}_feedback.html": student
+            for (name, student), stored in stores.items()
+            if name == assignment and stored.get("canvas")
+        }
+        moodle = {
+            f"x_{number}_assignsubmission_file_feedback.html": teams.get(who, who)
+            for (name, number), who in numbers.items()
+            if name == assignment
+        }
+        for platform, names in (("canvas", canvas), ("moodle", moodle)):
+            path = course.folder / "export" / f"feedback-{platform}-{assignment}.zip"
+            path.unlink(missing_ok=True)
+            for name, student in sorted(names.items()):
+                folder = course.folder / "feedback" / student / assignment
+                for page in folder.glob("*.html"):
+                    if (assignment, student) not in ungraded:
+                        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as made:
+                            made.write(page, name)
 
 
 def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Case]]:
@@ -669,13 +716,21 @@ def _marks(course: Course, submission: Submission) -> str:
 
 
 def _roster(folder: Path, submissions: list[Submission]) -> dict[str, dict[str, str]]:
-    """roster.csv, with the students added that have handed something in."""
+    """roster.csv, with the students added that have handed something in, by themselves
+    or in a team."""
+    teams = term.teams(folder)
     known = {
         row["student"]: dict.fromkeys(export.ROSTER, "") | row
         for row in export.read_rows(folder / "roster.csv")
         if row.get("student")
     }
+    for student in teams:
+        known.setdefault(
+            student, dict.fromkeys(export.ROSTER, "") | {"student": student}
+        )
     for submission in submissions:
+        if submission.student in teams.values():
+            continue
         row = known.setdefault(submission.student, dict.fromkeys(export.ROSTER, ""))
         row["student"], names = submission.student, submission.name.rsplit(" ", 1)
         found = {

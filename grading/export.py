@@ -88,6 +88,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 class _Csv(ExportPlugin):
     roster = Dict(help="student id -> row of roster.csv")
     numbers = Dict(help="(assignment, student id) -> number that Moodle gave")
+    teams = Dict(help="student id -> the team's, under which its work is graded")
     ungraded = Set(help="(assignment, student id) that could not be graded")
     name = "grades.csv"
 
@@ -101,14 +102,20 @@ class _Csv(ExportPlugin):
         header, rows = self.header(assignments), self.rows(gradebook, assignments)
         write_rows(path, header, rows, encoding="utf-8")  # for platforms, without
 
+    def students(self, gradebook: Gradebook) -> list:
+        return [s for s in gradebook.students if s.id not in self.teams.values()]
+
+    def submission(self, student: Any, assignment: Any) -> SubmittedAssignment | None:
+        """What counts for a student: the team's, if there is one."""
+        graded = {s.student.id: s for s in assignment.submissions}
+        return graded.get(self.teams.get(student.id)) or graded.get(student.id)
+
     def score(self, student: Any, assignment: Any) -> float | str:
         """The marks of a student; empty without any: no zero is made up."""
-        if (assignment.name, student.id) in self.ungraded:
+        submission = self.submission(student, assignment)
+        if not submission or (assignment.name, submission.student.id) in self.ungraded:
             return ""
-        for submission in student.submissions:
-            if submission.assignment.name == assignment.name:
-                return submission.score
-        return ""
+        return submission.score
 
     def person(self, student: Any) -> dict[str, str]:
         row = dict.fromkeys(ROSTER, "") | {"student": student.id}
@@ -131,14 +138,13 @@ class PerExercise(_Csv):
 
     def rows(self, gradebook, assignments):
         for assignment in assignments:
-            for submission in sorted(
-                assignment.submissions, key=lambda s: s.student.id
-            ):
-                for notebook in submission.notebooks:
+            for student in sorted(self.students(gradebook), key=lambda s: s.id):
+                submission = self.submission(student, assignment)
+                for notebook in submission.notebooks if submission else ():
                     for grade in sorted(notebook.grades, key=lambda grade: grade.name):
                         yield (
                             assignment.name,
-                            submission.student.id,
+                            student.id,
                             grade.name.removesuffix("-test"),
                             *self.marks(grade, assignment.name, submission.student.id),
                             days_late(submission),
@@ -162,7 +168,7 @@ class Canvas(_Csv):
     def rows(self, gradebook, assignments):
         empty = ("    Points Possible", "", "", "", "")
         yield (*empty, *(assignment.max_score for assignment in assignments))
-        for student in gradebook.students:
+        for student in self.students(gradebook):
             person = self.person(student)
             names = (person["last_name"], person["first_name"])
             yield (
@@ -192,7 +198,7 @@ class Moodle(_Csv):
     def rows(self, gradebook, assignments):
         now = datetime.now().strftime("%A, %d %B %Y, %I:%M %p")
         for assignment in assignments:
-            for student in gradebook.students:
+            for student in self.students(gradebook):
                 person = self.person(student)
                 name = f"{person['first_name']} {person['last_name']}".strip()
                 number = self.numbers.get((assignment.name, student.id))

@@ -1,4 +1,4 @@
-"""What an instructor says of this term: due.csv, in the course's folder."""
+"""What an instructor says of this term, in the course's folder: due.csv, teams.csv."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from grading.collect import Submission
+from grading.collect import Submission, student_id
 from grading.export import days_late, read_rows
 
 
@@ -77,3 +77,42 @@ def late(gradebook: Gradebook, due: dict[str, Due]) -> list[tuple[str, str, str]
             if days != 0:
                 found.append((submission.student.id, assignment.name, note))
     return found
+
+
+def teams(folder: Path) -> dict[str, str]:
+    """The rows of teams.csv, team and student: student -> team.
+
+    Raises:
+        ValueError: for half a row, a student of two teams, or a team called as one.
+    """
+    found: dict[str, str] = {}
+    for row in read_rows(folder / "teams.csv"):
+        team, student = (student_id(row.get(key, "")) for key in ("team", "student"))
+        if not team or not student:
+            raise ValueError(f"teams.csv: expected a team and a student, got {row}")
+        if found.setdefault(student, team) != team:
+            raise ValueError(
+                f"teams.csv: {student} is in {found[student]} and in {team}"
+            )
+    if both := found.keys() & set(found.values()):
+        raise ValueError(f"teams.csv: {min(both)} is both a team and a student")
+    return found
+
+
+def one_a_team(
+    submissions: list[Submission], teams: dict[str, str]
+) -> tuple[list[Submission], list[tuple[str, str]]]:
+    """The newest submission of each team, under its name, and (file, what was odd)."""
+    newest: dict[tuple[str, str], Submission] = {}
+    odd = []
+    for submission in sorted(submissions, key=lambda s: s.order):
+        submission.student = teams.get(submission.student, submission.student)
+        older = newest.get(key := (submission.student, submission.chapter))
+        if older and older.cells != submission.cells:
+            odd.append(
+                (older.source, f"{submission.source} of its team is taken instead")
+            )
+        elif older:
+            submission.time = older.time or submission.time
+        newest[key] = submission
+    return list(newest.values()), odd

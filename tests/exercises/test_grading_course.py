@@ -82,7 +82,7 @@ def maker(solved):
 
 
 def test_an_interrupted_run_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
-    def interrupted(*_):
+    def interrupted(*_, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(grading_course, "grade", interrupted)

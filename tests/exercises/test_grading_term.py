@@ -1,9 +1,11 @@
-"""What an instructor says of a term: due dates, partial credit."""
+"""What an instructor says of a term: dates, teams, partial credit."""
 
 import csv
 import os
 import time
+import zipfile
 from datetime import datetime
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -14,10 +16,10 @@ from annotated.checks import exercise_named
 from annotated.checks.calling import NOT_DONE
 from grading.cases import earned
 from grading.collect import Submission, collect
-from grading.course import prepare
-from grading.export import PerExercise
+from grading.course import _give_back, _roster, prepare
+from grading.export import Canvas, Moodle, PerExercise
 from grading.plugins import outputs
-from grading.term import due_dates, late, take_over
+from grading.term import due_dates, late, one_a_team, take_over, teams
 from tests.exercises.test_grading_collect import put
 from tools.exercises import Exercise
 
@@ -169,3 +171,89 @@ def test_a_slip_in_partial_is_said(tmp_path, line):
     (tmp_path / "partial").write_text(line)
     with pytest.raises(ValueError, match=f"expected lines all, .* got '{line}'"):
         earned(Exercise("ch02-tempered", 3, "f", 0, 1), 4, {}, tmp_path)
+
+
+TEAMS = "team,student\nt1,Ada Lovelace\nt1,bert\n"
+
+
+def test_a_teams_newest_notebook_is_graded_and_marks_all_members(gradebook, tmp_path):
+    (tmp_path / "teams.csv").write_text(TEAMS)
+    members = teams(tmp_path)
+    assert members == {"ada_lovelace": "t1", "bert": "t1"}
+    made = [
+        Submission(who, "ch02", [work], f"{who}.ipynb", who, order=(n,), time=n)
+        for n, (who, work) in enumerate(
+            [("bert", "a"), ("eve", "a"), ("ada_lovelace", "b"), ("t1", "b")], start=1
+        )
+    ]
+    known = _roster(tmp_path, made)
+    assert known.keys() == {"ada_lovelace", "bert", "eve"}
+    taken, odd = one_a_team(made, members)
+    assert {(s.student, s.source, s.time) for s in taken} == {
+        ("eve", "eve.ipynb", 2),
+        ("t1", "t1.ipynb", 3),  # which was handed in first by ada
+    }
+    said = "ada_lovelace.ipynb of its team is taken instead"
+    assert odd == [("bert.ipynb", said)]
+
+    for student in ("t1", *known):
+        gradebook.update_or_create_student(student)
+    [grade] = gradebook.add_submission("ch02", "t1").notebooks[0].grades
+    grade.auto_score = 3
+    gradebook.add_submission("ch02", "bert")  # before there was a team
+    gradebook.db.commit()
+    options = {"teams": members, "numbers": {("ch02", "bert"): "17"}}
+    path = tmp_path / "marks.csv"
+    rows = table(gradebook, PerExercise, path, **options)
+    marks = [(row["student"], row["score"]) for row in rows]
+    assert marks == [("ada_lovelace", "3.0"), ("bert", "3.0")]
+    _, *rows = table(gradebook, Canvas, path, **options)
+    marks = {row["Student"]: row["ch02"] for row in rows}
+    assert marks == {"ada_lovelace": "3.0", "bert": "3.0", "eve": ""}
+    rows = table(gradebook, Moodle, path, **options)
+    assert {r["Identifier"]: r["Grade"] for r in rows}["Participant 17"] == "3.0"
+    options["ungraded"] = {("ch02", "t1")}
+    _, *rows = table(gradebook, Canvas, path, **options)
+    assert {row["ch02"] for row in rows} == {""}
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("t2,bert", "bert is in t1 and in t2"),
+        ("bert,eve", "bert is both a team and a student"),
+        ("t2,", "expected a team and a student"),
+    ],
+)
+def test_a_slip_in_teams_csv_is_said(tmp_path, rows, said):
+    (tmp_path / "teams.csv").write_text(TEAMS + rows)
+    with pytest.raises(ValueError, match=said):
+        teams(tmp_path)
+
+
+@pytest.mark.filterwarnings("error:Duplicate name")  # in an archive that isn't new
+def test_feedback_is_packed_as_canvas_and_moodle_take_it(tmp_path):
+    (tmp_path / "teams.csv").write_text(TEAMS)
+    (tmp_path / "export").mkdir()
+    for student in ("t1", "cora", "dan"):
+        page = tmp_path / "feedback" / student / "ch02" / "02_x.html"
+        page.parent.mkdir(parents=True)
+        page.write_text(student)
+    course = SimpleNamespace(folder=tmp_path, assignments=["ch02", "ch12"])
+    stores = {("ch02", "cora"): {"canvas": "4711_88001"}, ("ch02", "t1"): {}}
+    people = {"17": "bert", "18": "ada_lovelace", "19": "dan", "20": "eve"}
+    numbers = {("ch02", number): who for number, who in people.items()}
+    numbers |= {("ch12", "21"): "bert", ("", "4711"): "cora"}
+    for _ in range(2):
+        _give_back(course, stores, numbers, {("ch02", "dan")})
+        packed = {}
+        for path in (tmp_path / "export").iterdir():
+            with zipfile.ZipFile(path) as archive:
+                packed[path.name] = {n: archive.read(n) for n in archive.namelist()}
+        assert packed == {
+            "feedback-canvas-ch02.zip": {"x_4711_88001_feedback.html": b"cora"},
+            "feedback-moodle-ch02.zip": {
+                "x_17_assignsubmission_file_feedback.html": b"t1",
+                "x_18_assignsubmission_file_feedback.html": b"t1",
+            },
+        }
