@@ -54,17 +54,12 @@ def answers(notebook, release) -> Answers:
 
 
 def _tree(source: str) -> ast.Module:
-    """Code without texts that stand alone: docstrings."""
+    """Code without docstrings."""
     tree = parsed(source)
     for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            node.body = [part for part in body if not _is_text(part)]
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            del node.body[0]
     return tree
-
-
-def _is_text(node: ast.AST) -> bool:
-    value = getattr(node, "value", None) if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _lines(tree: ast.Module) -> list[str]:

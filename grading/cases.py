@@ -63,12 +63,10 @@ def earned(asked: Exercise, cases: int, failures: dict, folder: Path | None) -> 
     lines = path.read_text("utf-8").split() if path and path.is_file() else []
     for line in lines:
         try:
-            known = re.fullmatch(r"all|ch\d\d", line) or exercise_named(line)
-        except KeyError:
-            known = None
-        if not known:
-            expected = "expected lines all, ch02 or ch02-tempered"
-            raise ValueError(f"{path}: {expected}, got {line!r}")
+            re.fullmatch(r"all|ch\d\d", line) or exercise_named(line)
+        except KeyError as error:
+            told = f"{path}: expected lines all, ch02 or ch02-tempered, got {line!r}"
+            raise ValueError(told) from error
     if not failures:
         return asked.points
     if not {"all", asked.id[:4], asked.id} & {*lines} or NOT_DONE in failures.values():

@@ -15,23 +15,24 @@ from tools.exercises import (
 from tools.source import setup_cell
 
 LOOP, WORDS = "ch02-is-equivariant", "ch02-in-words"
-OTHER = f'''# exercise: {LOOP}
-def is_equivariant(g):
-    """My own words."""  # a comment
+MINE = f'''# exercise: {LOOP}
+def is_equivariant(f):
+    """Mine."""
     for k in range(8):
-        rows = torch.randn(6, 3); order = torch.randperm(6)
-        if not torch.allclose(g(rows[order]),
-                              g(rows)[order], atol=1e-5):
+        x, p = torch.randn(6, 3), torch.randperm(6)
+        if not torch.allclose(f(x[p]), f(x)[p], atol=1e-5):
             return False
     return True
 '''
-MINE = OTHER.replace("(g)", "(f)").replace(" g(", " f(").replace("(g(", "(f(")
-MINE = (
-    MINE.replace("rows", "x")
-    .replace("order", "p")
-    .replace("  # a comment", "")
-    .replace("own", "")
-)
+OTHER = f"""# exercise: {LOOP}
+def is_equivariant(g):  # a comment
+    for n in range(8):
+        (rows, order) = torch.randn(6, 3), torch.randperm(6)
+
+        if not torch.allclose(g(rows[order]),
+                              g(rows)[order], atol=1e-5): return False
+    return True
+"""
 
 
 @pytest.fixture(scope="module")
@@ -47,84 +48,69 @@ def release():
     return student_notebook(read_exercises(source_of("02"), setup_cell()))
 
 
-def read(release, **changed):
-    """The answers of a release with some of its cells filled in."""
+def read(release, name, source, given=None):
+    """What is compared of a release with one answer in it."""
     made = copy.deepcopy(release)
-    for exercise in exercises(made):
-        if (key := exercise.id.replace("-", "_")) in changed:
-            made.cells[exercise.answer].source = changed[key]
-    return answers(made, release)
+    [place] = [e.answer for e in exercises(made) if e.id == name]
+    made.cells[place].source = source
+    return answers(made, given or release)
 
 
 def test_names_comments_and_layout_make_no_other_answer(release):
-    [(mine, size)] = read(release, ch02_is_equivariant=MINE).values()
+    text, size = read(release, LOOP, MINE)[LOOP]
     assert size >= LONG
-    [(other, _)] = read(release, ch02_is_equivariant=OTHER).values()
-    assert other == mine
+    assert read(release, LOOP, OTHER)[LOOP][0] == text
     for old, new in [("range(8)", "list(8)"), ("1e-5", "1e-6"), ("x[p]", "x")]:
-        changed = MINE.replace(old, new)
-        [(other, _)] = read(release, ch02_is_equivariant=changed).values()
-        assert other != mine, old
+        assert read(release, LOOP, MINE.replace(old, new))[LOOP][0] != text, old
 
 
 def test_what_students_got_and_what_is_short_is_not_compared(release):
     assert answers(release, release) == {}
-    short = f"# exercise: {LOOP}\ndef is_equivariant(f):\n    return True"
-    nested = f"# exercise: {LOOP}\nx = {'-' * 100_000}1"
-    for source in (short, nested):
-        assert read(release, ch02_is_equivariant=source) == {}
+    for body in ("return True", f"return {'-' * 100_000}1", "return ("):
+        source = f"# exercise: {LOOP}\ndef is_equivariant(f):\n    {body}"
+        assert read(release, LOOP, source) == {}
     given = copy.deepcopy(release)  # as where a faulty function is to be repaired
     given.cells[0].cell_type, given.cells[0].source = "code", MINE
-    made = copy.deepcopy(release)
-    place = next(e.answer for e in exercises(made) if e.id == LOOP)
-    made.cells[place].source = MINE
-    assert answers(made, release).keys() == {LOOP}
-    assert answers(made, given) == {}
+    assert read(release, LOOP, MINE, given) == {}
 
 
 def test_the_books_answers_are_named_without_the_rubric_too(solved, release):
-    place = next(e.answer for e in exercises(solved) if e.id == WORDS)
+    [place] = [e.answer for e in exercises(solved) if e.id == WORDS]
     tag, _, words = solved.cells[place].source.partition("\n")
-    words = f"{tag}\n{words.upper()[: len(words) // 2]}"
-    given = {
-        BOOK: answers(solved, release),
-        "ada": answers(solved, release),
-        "bert": read(release, ch02_in_words=words),
-        "cora": read(release, ch02_is_equivariant=MINE),
-    }
-    named = alike(given)
+    half = f"{tag}\n{words.upper()[: len(words) // 2]}"
+    named = alike(
+        {
+            BOOK: answers(solved, release),
+            "ada": answers(solved, release),
+            "bert": read(release, WORDS, half),
+            "cora": read(release, LOOP, MINE),
+        }
+    )
     assert named.keys() == {"ada", "bert"}
     assert f"{BOOK} (ch02-in-words)" in named["bert"]
     assert f"{BOOK} (ch02-in-words, ch02-is-equivariant" in named["ada"]
 
 
-def a_class(sizes, copied, others=20):
-    """`copied` students with the same answers, the others with their own."""
-    names = [f"s{n:02}" for n in range(copied + others)]
-    return {
-        who: {e: ("same" if n < copied else who, s) for e, s in sizes.items()}
-        for n, who in enumerate(names)
-    }
-
-
 @pytest.mark.parametrize(
     ("sizes", "copied", "named"),
     [
-        ({"a": MUCH}, 2, 2),
-        ({"a": MUCH / 2, "b": MUCH / 2}, 2, 2),
-        ({"a": MUCH - 1}, 2, 0),  # too short
-        ({"a": MUCH}, 10, 0),  # a third of the class writes that
-        ({"a": NEVER_TWICE}, 10, 10),  # but no essay
-        ({"a": LONG, "b": LONG, "c": LONG}, 10, 10),  # nor all three
+        ([MUCH], 2, 2),
+        ([MUCH / 2, MUCH / 2], 2, 2),
+        ([MUCH - 1], 2, 0),  # too short
+        ([MUCH], 10, 0),  # a third of the class writes that
+        ([NEVER_TWICE], 10, 10),  # but no essay
+        ([LONG] * 3, 10, 10),  # nor all three
     ],
 )
 def test_a_pair_shares_much_with_few_or_all_of_several(sizes, copied, named):
-    found = alike(a_class(sizes, copied))
-    assert len(found) == named
-    assert all(note.count("s") >= copied - 1 for note in found.values())
-
-
-def test_all_of_several_means_all():
-    given = a_class(dict.fromkeys("abcd", LONG), 10)
-    given["s00"]["d"] = "mine", LONG
-    assert "s00" not in alike(given)
+    given = {
+        f"s{n:02}": {
+            str(e): ("same" if n < copied else str(n), size)
+            for e, size in enumerate(sizes)
+        }
+        for n in range(copied + 20)
+    }
+    assert len(alike(given)) == named
+    for found in given.values():  # and of more that they share not all
+        found["own"] = str(id(found)), LONG
+    assert len(alike(given)) == (0 if sizes == [LONG] * 3 else named)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -226,6 +227,11 @@ def test_exports_for_canvas_and_moodle(graded, course, maker):
     assert moodle["Participant 103"]["Last modified (grade)"]
     # two of one name, told apart by their numbers
     assert {"Participant 901", "Participant 902"} <= moodle.keys()
+    for platform, pages in [("canvas", ("102_90002",)), ("moodle", ("103", "902"))]:
+        path = course / "export" / f"feedback-{platform}-{ASSIGNMENT}.zip"
+        packed = " ".join(zipfile.ZipFile(path).namelist())
+        assert all(f"x_{page}_" in packed for page in pages), packed
+    assert ">ch02-tempered<" in (course / "export" / "class.html").read_text("utf-8")
 
 
 def test_marks_given_by_hand_outlive_another_grading(graded, course, maker):
