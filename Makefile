@@ -182,8 +182,9 @@ assignment: $(INSTALLED) ## an nbgrader course of a chapter's exercises: make as
 	@$(PY) -m grading assignment "$(CHAPTER)" "$(or $(COURSE),course)"
 
 .PHONY: grade
-grade: $(INSTALLED) ## grade what is in a course's inbox: make grade COURSE=../autumn
-	@$(PY) -m grading grade "$(or $(COURSE),course)"
+grade: $(INSTALLED) ## grade what is in a course's inbox: make grade COURSE=../autumn (STUDENT=ada CHAPTER=02: anew)
+	@$(PY) -m grading grade "$(or $(COURSE),course)" \
+		$(if $(STUDENT),--student "$(STUDENT)") $(if $(CHAPTER),--chapter "$(CHAPTER)")
 
 .PHONY: export
 export: $(INSTALLED) ## take over marks given by hand, without grading again: make export COURSE=../autumn

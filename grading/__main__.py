@@ -26,6 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     old.add_argument("course", type=Path)
     old.add_argument("--pattern", help="regular expression with a group `student`")
     old.add_argument("--sandbox", choices=SANDBOXES, help="how student code is kept")
+    old.add_argument("--student", help="grade anew, though nothing has changed")
+    old.add_argument("--chapter", help="the same, of everybody or of that student")
     old.add_argument("--jobs", type=int, help="how many at once; else all processors")
     marks = commands.add_parser("export", help="take over marks given by hand, export")
     marks.add_argument("course", type=Path)
@@ -68,7 +70,9 @@ def with_nbgrader(given: argparse.Namespace) -> int:
         return 0
     if given.command == "export":
         return 1 if export_marks(given.course) else 0
-    return 1 if grade(given.course, given.pattern, given.sandbox, given.jobs) else 0
+    options = {"pattern": given.pattern, "sandbox": given.sandbox, "jobs": given.jobs}
+    options |= {"student": given.student, "chapter": given.chapter}
+    return 1 if grade(given.course, **options) else 0
 
 
 if __name__ == "__main__":

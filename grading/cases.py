@@ -1,11 +1,14 @@
 """What a course grades with: the book's cases, drawn with its seed, and its own."""
 
 import importlib.util
+import re
 import secrets
 from functools import cache
 from pathlib import Path
 
 from annotated.checks import Case, exercise_named
+from annotated.checks.calling import NOT_DONE
+from tools.exercises import Exercise
 
 OWN = '''\
 """Cases of this course's own, for {chapter}; they are graded beside the book's.
@@ -47,6 +50,28 @@ def seed_of(folder: Path) -> str:
             f"{path} is missing: the course's secret seed, any line of text"
         )
     return path.read_text(encoding="utf-8").strip()
+
+
+def earned(asked: Exercise, cases: int, failures: dict, folder: Path | None) -> float:
+    """The points of an exercise: all or none, or for each case that passed, where a
+    line of the course's file `partial` says so: all, ch02 or ch02-tempered.
+
+    Raises:
+        ValueError: if a line of that file is something else.
+    """
+    path = folder and folder / "partial"
+    lines = path.read_text("utf-8").split() if path and path.is_file() else []
+    for line in lines:
+        try:
+            re.fullmatch(r"all|ch\d\d", line) or exercise_named(line)
+        except KeyError as error:
+            told = f"{path}: expected lines all, ch02 or ch02-tempered, got {line!r}"
+            raise ValueError(told) from error
+    if not failures:
+        return asked.points
+    if not {"all", asked.id[:4], asked.id} & {*lines} or NOT_DONE in failures.values():
+        return 0.0
+    return round(asked.points * (cases - len(failures)) / cases, 2)
 
 
 @cache

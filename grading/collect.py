@@ -63,6 +63,7 @@ class Submission:
     lms: str = ""
     upload: tuple[str, str] = "", ""  # Canvas's number of the file, and its name
     order: tuple = ()  # of time and attempt: the last one counts
+    time: float = 0.0  # of the file; 0 if it has none
 
     @property
     def number(self) -> tuple[str, str]:
@@ -291,7 +292,7 @@ def collect(
         taken.append(
             Submission(
                 who["student"], chapter, cells, file.below, called, bool(who["below"]),
-                name, lms, upload, order,
+                name, lms, upload, order, file.time,
             )
         )  # fmt: skip
         places.add(place)
@@ -367,5 +368,8 @@ def _one_each(found: list[Submission], odd: list[tuple[str, str]]) -> list[Submi
         for older in sure[:-1]:
             if older.cells != sure[-1].cells:  # a platform gives the same again
                 odd.append((older.source, f"{sure[-1].source} is taken instead"))
-        chosen += sure[-1:]
+        for newest in sure[-1:]:  # of what is given again, the first time counts
+            times = [s.time for s in sure if s.time and s.cells == newest.cells]
+            newest.time = min(times, default=0.0)
+            chosen.append(newest)
     return chosen

@@ -13,7 +13,9 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from itertools import chain
 from pathlib import Path
@@ -32,13 +34,14 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from annotated.checks import Case, exercise_named
 from annotated.checks.calling import Raised
-from grading import cases, export, plugins
+from grading import cases, export, plugins, term
+from grading.alike import BOOK, Answers, alike, answers
 from grading.collect import Known, Submission, collect, limited
 from grading.normalise import normalise
 from grading.runner import NOT_DONE, Outcome, Runner, judge, judge_twice
 from grading.sandbox import SANDBOXES, readable_by_students
 from tools import ROOT, STUDENT
-from tools.exercises import exercises, read_exercises, source_of
+from tools.exercises import exercises, read_exercises, solution, source_of
 from tools.notebooks import text
 from tools.source import setup_cell
 
@@ -170,6 +173,8 @@ def grade(
     pattern: str | None = None,
     sandbox: str | None = None,
     jobs: int | None = None,
+    student: str | None = None,
+    chapter: str | None = None,
 ) -> int:
     """Collect, normalise, autograde, give feedback, export; one line a submission.
 
@@ -182,6 +187,7 @@ def grade(
         sandbox: one of `SANDBOXES`.
         jobs: how many submissions are tried at once; as many as there are processors,
             if not given.
+        student, chapter: whose submissions are graded anew, though nothing changed.
 
     Returns:
         How many files could not be graded.
@@ -202,6 +208,8 @@ def grade(
         jobs = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     folder = course.folder
     folder.chmod(0o700)
+    term.due_dates(folder, course.assignments)  # a slip is said before, not after
+    teams = term.teams(folder)
     settings = course.config.JudgeAnswers
     runner = Runner(sandbox or settings.sandbox or None, settings.seconds)
     where = f"Student code runs in: {runner.kind} ({SANDBOXES[runner.kind]})"
@@ -221,12 +229,15 @@ def grade(
             folder / "inbox", course.assignments, pattern, numbers
         )
         _write_numbers(folder, numbers)
-        report = [(file, "", "", note) for file, note in odd]
+        _roster(folder, submissions)
+        submissions, replaced = term.one_a_team(submissions, teams)
+        anew = chosen(submissions, teams.get(student, student), chapter)
+        report = [(file, "", "", note) for file, note in odd + replaced]
         if runner.kind != "bubblewrap":
             report.append(("", "", "", where))
         graded = [
             row
-            for submission in _each(course, submissions, given, runners, jobs)
+            for submission in _each(course, submissions, given, runners, jobs, anew)
             for row in submission
         ]
     graded.sort(key=lambda row: (row[2], row[1]))  # not by who was ready first
@@ -244,6 +255,26 @@ def grade(
     return count
 
 
+def chosen(
+    submissions: list[Submission], student: str | None, chapter: str | None
+) -> set[tuple[str, str]]:
+    """Those of a student, a chapter, or both: (assignment, student). None, if neither
+    is given."""
+    if not (student or chapter):
+        return set()
+    assignment = chapter and f"ch{chapter.removeprefix('ch'):0>2}"
+    found = {
+        (s.chapter, s.student)
+        for s in submissions
+        if student in (None, s.student) and assignment in (None, s.chapter)
+    }
+    if not found:
+        there = ", ".join(sorted({f"{s.student} ({s.chapter})" for s in submissions}))
+        asked = f"STUDENT={student or ''} CHAPTER={chapter or ''}"
+        raise CourseError(f"{asked}: expected one of the inbox: {there}")
+    return found
+
+
 def export_marks(folder: Path) -> int:
     """Take over marks and comments, renew feedback, export; nothing is graded.
 
@@ -258,13 +289,12 @@ def export_marks(folder: Path) -> int:
         for _, student, assignment, note in report
         if note.startswith("NOT GRADED")
     }
-    found_again = re.compile(f"{NOTHING}|NO FEEDBACK")
-    report = [row for row in report if not found_again.search(row[-1])]
+    # what is said of no file is found out again
+    report = [row for row in report if row[0] or not row[1]]
     return _finish(course, [], ungraded, report)
 
 
 Row = tuple[str, str, str, str]  # of the report: file, student, assignment, what is odd
-NOTHING = "handed in nothing"
 
 
 def _each(
@@ -273,13 +303,15 @@ def _each(
     given: dict[str, dict[str, list[Case]]],
     runners: SimpleQueue,
     jobs: int,
+    anew: Collection[tuple[str, str]] = (),
 ) -> Iterator[list[Row]]:
     """Grade each submission, several at once; its rows of the report."""
     prints = {name: _fingerprint(course, name) for name in course.assignments}
     new, known = [], 0
     for submission in sorted(submissions, key=lambda s: (s.chapter, s.student)):
         work = _Work(course, submission, prints[submission.chapter])
-        if work.known():
+        who = submission.chapter, submission.student
+        if work.known() and who not in anew:
             known += 1
             yield work.rows()
         else:
@@ -444,7 +476,7 @@ def _failed(drawn: list[Case], outcome: Outcome) -> list[tuple[str, str]]:
 def _fingerprint(course: Course, assignment: str) -> str:
     """Of all that an assignment is graded by: a change of it grades everybody anew."""
     here, found = course.folder, hashlib.sha256()
-    paths = [here / "seed", here / "cases" / f"{assignment}.py"]
+    paths = [here / "seed", here / "partial", here / "cases" / f"{assignment}.py"]
     paths += [here / "nbgrader_config.py", course.release(assignment)]
     paths += sorted((here / "source" / assignment).glob("*.ipynb"))
     paths += sorted((ROOT / "grading").glob("*.py"))
@@ -518,7 +550,8 @@ def _finish(
     report: list[Row],
 ) -> int:
     """Feedback, roster, manual.csv, exports and report; how much was left out."""
-    exports, known = course.folder / "export", _roster(course.folder, submissions)
+    exports, known = course.folder / "export", _roster(course.folder, [])
+    teams = term.teams(course.folder)
     exports.mkdir(exist_ok=True)
     numbers = _numbers(course.folder)
     with course.gradebook() as gradebook:
@@ -526,15 +559,24 @@ def _finish(
     report += [("manual.csv", "", "", note) for note in notes]
     report += _feedback(course)
     stores = _stores(course)
-    answers, seen = (
+    report += _alike(course, stores)
+    for handed in submissions:
+        who = handed.chapter, handed.student
+        if stores.get(who) and handed.upload[0]:
+            stores[who]["canvas"] = f"{handed.lms}_{handed.upload[0]}"
+    _give_back(course, stores, numbers, ungraded)
+    words, seen = (
         {
-            (*who, name): words
+            (*who, name): text
             for who, stored in stores.items()
-            for name, words in stored.get(key, {}).items()
+            for name, text in stored.get(key, {}).items()
         }
         for key in ("words", "seen")
     )
+    due = term.due_dates(course.folder, course.assignments)
     with course.gradebook() as gradebook:
+        term.take_over(gradebook, due, submissions)
+        report += [("", *row) for row in term.late(gradebook, due)]
         for student in known:
             gradebook.update_or_create_student(
                 student,
@@ -543,15 +585,16 @@ def _finish(
                 email=known[student]["email"] or None,
             )
         path = exports / "manual.csv"
-        notes = export.write_manual(gradebook, path, answers, seen, refused)
+        notes = export.write_manual(gradebook, path, words, seen, refused)
         report += [("manual.csv", "", "", note) for note in notes]
         graded = [row for row in export.read_rows(path) if row["maximum"]]
         to_mark = sum(not row["recorded"] for row in graded)
-        options = {"roster": known, "ungraded": ungraded}
+        options = {"roster": known, "ungraded": ungraded, "teams": teams}
         options["numbers"] = {(a, student): n for (a, n), student in numbers.items()}
         _export(gradebook, course, exports, options)
-        silent = [s.id for s in gradebook.students if not s.submissions]
-        report += [("", student, "", NOTHING) for student in silent]
+        handed = {s.id for s in gradebook.students if s.submissions}
+        silent = [who for who in known if not {who, teams.get(who)} & handed]
+        report += [("", student, "", "handed in nothing") for student in silent]
     for who, stored in stores.items():
         if stored:
             listed = {"seen": stored.get("words", {})}
@@ -569,6 +612,64 @@ def _finish(
     return len(left_out)
 
 
+def _alike(course: Course, stores: dict[tuple[str, str], dict]) -> list[Row]:
+    """Whose answers are alike, and whose are the book's."""
+    report: list[Row] = []
+    for assignment in course.assignments:
+        path = course.release(assignment)
+        release = nbformat.read(path, as_version=4)
+        book = nbformat.read(
+            course.folder / "source" / assignment / path.name, as_version=4
+        )
+        for exercise in exercises(book):
+            cell = book.cells[exercise.answer]
+            cell.source = solution(cell)
+        given: dict[str, Answers] = {BOOK: answers(book, release)}
+        for (name, student), stored in stores.items():
+            handed = course.folder / "submitted" / student / assignment / path.name
+            if name == assignment and stored and handed.is_file():
+                given[student] = answers(nbformat.read(handed, 4), release)
+        found = sorted(alike(given).items())
+        report += [("", who, assignment, f"alike to {whom}") for who, whom in found]
+    return report
+
+
+def _give_back(
+    course: Course,
+    stores: dict[tuple[str, str], dict],
+    numbers: Known,
+    ungraded: set[tuple[str, str]],
+) -> None:
+    """Feedback as platforms take it: an archive for each assignment and platform, of
+    pages under the names by which it finds its students.
+
+    Moodle: ``mod/assign/feedback/file/importziplib.php`` of moodle/moodle, and Canvas:
+    ``generate_comments_from_files`` of instructure/canvas-lms, which asks for the
+    numbers of the student and of the file that was handed in.
+    """
+    teams = term.teams(course.folder)
+    for assignment in course.assignments:
+        canvas = {
+            f"x_{stored['canvas']}_feedback.html": student
+            for (name, student), stored in stores.items()
+            if name == assignment and stored.get("canvas")
+        }
+        moodle = {
+            f"x_{number}_assignsubmission_file_feedback.html": teams.get(who, who)
+            for (name, number), who in numbers.items()
+            if name == assignment
+        }
+        for platform, names in (("canvas", canvas), ("moodle", moodle)):
+            path = course.folder / "export" / f"feedback-{platform}-{assignment}.zip"
+            path.unlink(missing_ok=True)
+            for name, student in sorted(names.items()):
+                folder = course.folder / "feedback" / student / assignment
+                for page in folder.glob("*.html"):
+                    if (assignment, student) not in ungraded:
+                        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as made:
+                            made.write(page, name)
+
+
 def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Case]]:
     """The cases of each exercise; refuse to grade a class by cases that reject the
     model answers.
@@ -583,6 +684,8 @@ def prove(course: Course, assignment: str, runner: Runner) -> dict[str, list[Cas
         for exercise in exercises(notebook)
         if not exercise.in_words
     }
+    for exercise in exercises(notebook):
+        cases.earned(exercise, 1, {}, course.folder)  # a slip in `partial` is said now
     for case in chain.from_iterable(given.values()):
         expected = case.exercise.result_of(case.exercise.right, case)
         # what should be refused raises a ValueError, and nothing else
@@ -613,13 +716,21 @@ def _marks(course: Course, submission: Submission) -> str:
 
 
 def _roster(folder: Path, submissions: list[Submission]) -> dict[str, dict[str, str]]:
-    """roster.csv, with the students added that have handed something in."""
+    """roster.csv, with the students added that have handed something in, by themselves
+    or in a team."""
+    teams = term.teams(folder)
     known = {
         row["student"]: dict.fromkeys(export.ROSTER, "") | row
         for row in export.read_rows(folder / "roster.csv")
         if row.get("student")
     }
+    for student in teams:
+        known.setdefault(
+            student, dict.fromkeys(export.ROSTER, "") | {"student": student}
+        )
     for submission in submissions:
+        if submission.student in teams.values():
+            continue
         row = known.setdefault(submission.student, dict.fromkeys(export.ROSTER, ""))
         row["student"], names = submission.student, submission.name.rsplit(" ", 1)
         found = {
@@ -657,13 +768,12 @@ def _write_report(course: Course, odd: list[Row]) -> None:
     export.write_rows(
         folder / "report.csv", ("file", "student", "assignment", "odd"), odd
     )
-    failed = [
-        (*who, *row)
-        for who, stored in _stores(course).items()
-        for row in stored.get("failed", [])
-    ]
+    graded = {who: stored for who, stored in _stores(course).items() if stored}
+    failed = [(*w, *row) for w in graded for row in graded[w].get("failed", [])]
     header = ("assignment", "student", "exercise", "case", "hint")
     export.write_rows(folder / "failed.csv", header, failed)
+    page = export.class_page(failed, Counter(assignment for assignment, _ in graded))
+    (folder / "class.html").write_text(page, encoding="utf-8")
 
 
 def prepare() -> None:

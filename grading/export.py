@@ -8,12 +8,15 @@ import csv
 import io
 import re
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import datetime
+from html import escape
+from math import ceil
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.plugins.export import ExportPlugin
 from traitlets import Dict, Set
 
@@ -85,6 +88,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 class _Csv(ExportPlugin):
     roster = Dict(help="student id -> row of roster.csv")
     numbers = Dict(help="(assignment, student id) -> number that Moodle gave")
+    teams = Dict(help="student id -> the team's, under which its work is graded")
     ungraded = Set(help="(assignment, student id) that could not be graded")
     name = "grades.csv"
 
@@ -98,14 +102,20 @@ class _Csv(ExportPlugin):
         header, rows = self.header(assignments), self.rows(gradebook, assignments)
         write_rows(path, header, rows, encoding="utf-8")  # for platforms, without
 
+    def students(self, gradebook: Gradebook) -> list:
+        return [s for s in gradebook.students if s.id not in self.teams.values()]
+
+    def submission(self, student: Any, assignment: Any) -> SubmittedAssignment | None:
+        """What counts for a student: the team's, if there is one."""
+        graded = {s.student.id: s for s in assignment.submissions}
+        return graded.get(self.teams.get(student.id)) or graded.get(student.id)
+
     def score(self, student: Any, assignment: Any) -> float | str:
         """The marks of a student; empty without any: no zero is made up."""
-        if (assignment.name, student.id) in self.ungraded:
+        submission = self.submission(student, assignment)
+        if not submission or (assignment.name, submission.student.id) in self.ungraded:
             return ""
-        for submission in student.submissions:
-            if submission.assignment.name == assignment.name:
-                return submission.score
-        return ""
+        return submission.score
 
     def person(self, student: Any) -> dict[str, str]:
         row = dict.fromkeys(ROSTER, "") | {"student": student.id}
@@ -118,7 +128,8 @@ class PerExercise(_Csv):
     name = "exercises.csv"
 
     def header(self, assignments):
-        return ("assignment", "student", "exercise", "score", "maximum", "by_hand")
+        who, marks = ("assignment", "student", "exercise"), ("score", "maximum")
+        return (*who, *marks, "by_hand", "days_late")
 
     def marks(self, grade: Grade, assignment: str, student: str) -> tuple:
         if (assignment, student) in self.ungraded:
@@ -127,16 +138,16 @@ class PerExercise(_Csv):
 
     def rows(self, gradebook, assignments):
         for assignment in assignments:
-            for submission in sorted(
-                assignment.submissions, key=lambda s: s.student.id
-            ):
-                for notebook in submission.notebooks:
+            for student in sorted(self.students(gradebook), key=lambda s: s.id):
+                submission = self.submission(student, assignment)
+                for notebook in submission.notebooks if submission else ():
                     for grade in sorted(notebook.grades, key=lambda grade: grade.name):
                         yield (
                             assignment.name,
-                            submission.student.id,
+                            student.id,
                             grade.name.removesuffix("-test"),
                             *self.marks(grade, assignment.name, submission.student.id),
+                            days_late(submission),
                         )
 
 
@@ -157,7 +168,7 @@ class Canvas(_Csv):
     def rows(self, gradebook, assignments):
         empty = ("    Points Possible", "", "", "", "")
         yield (*empty, *(assignment.max_score for assignment in assignments))
-        for student in gradebook.students:
+        for student in self.students(gradebook):
             person = self.person(student)
             names = (person["last_name"], person["first_name"])
             yield (
@@ -187,7 +198,7 @@ class Moodle(_Csv):
     def rows(self, gradebook, assignments):
         now = datetime.now().strftime("%A, %d %B %Y, %I:%M %p")
         for assignment in assignments:
-            for student in gradebook.students:
+            for student in self.students(gradebook):
                 person = self.person(student)
                 name = f"{person['first_name']} {person['last_name']}".strip()
                 number = self.numbers.get((assignment.name, student.id))
@@ -201,9 +212,41 @@ class Moodle(_Csv):
                 )
 
 
+CLASS = """<!doctype html><meta charset="utf-8"><title>What failed</title>
+<style>body { font: 16px sans-serif; margin: 2em } td, th { text-align: left;
+padding: 0.2em 1em 0.2em 0; vertical-align: top }</style>
+<h1>What failed, and how often</h1>
+<table><tr><th>exercise<th>case<th>failed<th>what most of them were told"""
+
+
+def class_page(failed: Iterable[tuple], handed_in: Counter) -> str:
+    """HTML of how many failed which case, the most first.
+
+    Args:
+        failed: (assignment, student, exercise, case, hint).
+        handed_in: assignment -> how many submissions were graded.
+    """
+    hints: dict[tuple[str, str, str], Counter] = defaultdict(Counter)
+    for assignment, _, exercise, case, hint in failed:
+        hints[assignment, exercise, case][hint] += 1
+    rows = []
+    for key in sorted(hints, key=lambda key: (key[:2], -hints[key].total(), key)):
+        of = f"{hints[key].total()} of {handed_in[key[0]]}"
+        row = *key[1:], of, hints[key].most_common(1)[0][0]
+        rows.append("\n<tr>" + "".join(f"<td>{escape(cell)}" for cell in row))
+    return CLASS + "".join(rows) + "\n</table>\n"
+
+
 def awaited(grade: Grade) -> bool:
     """Does a person still have to mark this?"""
     return grade.auto_score is None and grade.manual_score is None
+
+
+def days_late(submission: SubmittedAssignment) -> int | str:
+    """Days that were begun after the date; nothing where a date isn't known."""
+    if submission.timestamp is None or submission.duedate is None:
+        return ""
+    return ceil(submission.total_seconds_late / 86_400)
 
 
 def by_hand(grade: Grade) -> str:

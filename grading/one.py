@@ -2,16 +2,16 @@
 
     python -m grading one 02 NOTEBOOK --course FOLDER --results results.json
 
-Of the course only its `seed` and its `cases/` are read. The results are in Gradescope's
-format. Questions in words are not in them: they are marked where the platform lets
-people mark.
+Of the course only `seed`, `cases/` and `partial` are read. The results are in
+Gradescope's format. Questions in words are not in them: they are marked where the
+platform lets people mark.
 """
 
 import json
 from pathlib import Path
 
 from annotated.checks import exercise_named
-from grading.cases import graded_cases
+from grading.cases import earned, graded_cases
 from grading.normalise import Unreadable, normalise, read_cells
 from grading.runner import Runner, judge_twice, shown
 from grading.sandbox import SANDBOXES, readable_by_students
@@ -54,12 +54,12 @@ def grade_one(
         outcomes = judge_twice(runner, notebook, cases)
     tests = []
     for exercise in asked:
-        outcome = outcomes[exercise.id]
+        outcome, count = outcomes[exercise.id], len(cases[exercise.id])
         odd += [f"{exercise.id}: {said}" for said in outcome.limits]
         tests.append(
             {
                 "name": exercise.id,
-                "score": 0 if outcome.failures else exercise.points,
+                "score": earned(exercise, count, outcome.failures, course),
                 "max_score": exercise.points,
                 "output": "\n".join(shown(cases[exercise.id], outcome.failures)),
             }

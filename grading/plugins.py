@@ -11,7 +11,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Float, Unicode
 
 from annotated.checks import Case
-from grading.cases import graded_cases
+from grading.cases import earned, graded_cases
 from grading.runner import Outcome, Runner, judge_twice, shown
 from grading.sandbox import SECONDS
 from tools.exercises import exercises
@@ -46,17 +46,23 @@ class JudgeAnswers(NbGraderPreprocessor):
                 cell.outputs, cell.execution_count = [], None
         for exercise in exercises(nb):
             if not exercise.in_words:
-                failures = outcomes[exercise.id].failures
-                nb.cells[exercise.test].outputs = outputs(cases[exercise.id], failures)
+                failures, drawn = outcomes[exercise.id].failures, cases[exercise.id]
+                points = earned(exercise, len(drawn), failures, Path(self.course))
+                nb.cells[exercise.test].outputs = outputs(drawn, failures, points)
         return nb, resources
 
 
-def outputs(cases: list[Case], failures: dict[int, str]) -> list:
-    """A test cell's outputs; with an error among them nbgrader gives no points."""
+def outputs(cases: list[Case], failures: dict[int, str], points: float) -> list:
+    """A test cell's outputs; with an error among them nbgrader gives no points, with a
+    number so many."""
     text = "".join(f"{line}\n" for line in shown(cases, failures))
     found = [nbformat.v4.new_output("stream", name="stdout", text=text)]
-    if failures:
-        message = f"{len(failures)} of {len(cases)} checks failed"
+    message = f"{len(failures)} of {len(cases)} checks failed"
+    if failures and points:
+        found[0].text += f"{message}: {points:g} points\n"
+        data = {"text/plain": str(points)}
+        found.append(nbformat.v4.new_output("execute_result", data))
+    elif failures:
         found.append(
             nbformat.v4.new_output(
                 "error", ename="CheckFailed", evalue=message, traceback=[f"✗ {message}"]

@@ -765,6 +765,19 @@ def test_a_flood_of_what_is_odd_ends(maker, release):
     assert "more of this kind" in odd[-1]
 
 
+def test_where_a_rule_could_not_be_watched_the_report_says_so():
+    solved = read_exercises(source_of("17"), setup_cell())
+    release, maker = student_notebook(solved), Maker(student_notebook(solved), solved)
+    assert "not judged" not in str(normalise(release, cells_of(maker.right())))
+    made = maker.right()
+    for cell in made["cells"]:
+        if cell["cell_type"] == "code" and "def " in cell["source"]:
+            cell["source"] += "\n    return x.numpy()"
+    _, odd = normalise(release, cells_of(made))
+    said = {note.split(":")[0] for note in odd if "not judged (uses NumPy" in note}
+    assert said == {f"ch17-{n}" for n in ("count", "online", "backward", "chunks")}
+
+
 def test_nobody_is_accused_of_what_the_book_has_done():
     source = "import annotated.attention as m\nm.scaled_dot_product_attention(q, k, v)"
     assert suspicions(source) == ["takes annotated.attention from the book's module"]

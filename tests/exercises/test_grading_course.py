@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from queue import SimpleQueue
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from grading import course as grading_course
 from grading.__main__ import main
 from grading.cases import graded_cases
 from grading.collect import Submission
-from grading.course import Course, CourseError, _each
+from grading.course import Course, CourseError, _each, _Work, chosen
 from grading.normalise import read_cells
 from grading.one import grade_one
 from grading.runner import Outcome, RunnerError
@@ -82,7 +83,7 @@ def maker(solved):
 
 
 def test_an_interrupted_run_says_how_it_goes_on(tmp_path, monkeypatch, capsys):
-    def interrupted(*_):
+    def interrupted(*_, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(grading_course, "grade", interrupted)
@@ -161,7 +162,9 @@ def test_the_report_says_what_was_odd(graded, course):
         for words in submission.odd:
             assert any(words in line for line in about), (student, words, about)
     quiet = [s for s in ("rightr", "mona") if not handed[s].odd]
-    assert not [r for r in report if r["student"] in quiet]
+    said = [r["odd"] for r in report if r["student"] in quiet]
+    assert len(said) == 2  # all is the book's, which nothing but that line says
+    assert all("the book (ch02-in-words, ch02-" in line for line in said)
 
 
 def test_each_submission_has_a_line_of_progress(graded):
@@ -224,6 +227,11 @@ def test_exports_for_canvas_and_moodle(graded, course, maker):
     assert moodle["Participant 103"]["Last modified (grade)"]
     # two of one name, told apart by their numbers
     assert {"Participant 901", "Participant 902"} <= moodle.keys()
+    for platform, pages in [("canvas", ("102_90002",)), ("moodle", ("103", "902"))]:
+        path = course / "export" / f"feedback-{platform}-{ASSIGNMENT}.zip"
+        packed = " ".join(zipfile.ZipFile(path).namelist())
+        assert all(f"x_{page}_" in packed for page in pages), packed
+    assert ">ch02-tempered<" in (course / "export" / "class.html").read_text("utf-8")
 
 
 def test_marks_given_by_hand_outlive_another_grading(graded, course, maker):
@@ -409,6 +417,29 @@ def test_what_others_may_have_taken_is_tried_once_more_alone(
     assert {late} in tried[2:]
     assert [len(names) for names in tried].count(len(drawn)) == 3
     assert report == [[], []]
+
+
+def test_only_who_is_named_is_graded_anew(course, monkeypatch):
+    asked, prepared = {}, []
+    monkeypatch.setattr(grading_course, "grade", lambda _, **said: asked.update(said))
+    main(["grade", str(course), "--student", "ada", "--chapter", "2"])
+    handed = [Submission(n, ASSIGNMENT, [], f"{n}.ipynb", n) for n in ("ada", "bert")]
+    monkeypatch.setattr(_Work, "known", lambda _: True)
+    monkeypatch.setattr(_Work, "prepare", lambda w: prepared.append(w.submission))
+    runners = SimpleQueue()
+    runners.put(SimpleNamespace(kind="none", seconds=8.0, stop=lambda: None))
+    anew = chosen(handed, asked["student"], asked["chapter"])
+    assert list(_each(Course(course), handed, {}, runners, 1, anew)) == [[], []]
+    assert prepared == handed[:1]
+    other = Submission("ada", "ch12", [], "ada_12.ipynb", "ada")
+    for student, chapter, names in [
+        (None, None, set()),
+        ("ada", None, {("ch02", "ada"), ("ch12", "ada")}),
+        (None, "02", {("ch02", "ada"), ("ch02", "bert")}),
+    ]:
+        assert chosen([*handed, other], student, chapter) == names
+    with pytest.raises(CourseError, match=r"expected one of .*: ada \(ch02\), bert"):
+        chosen(handed, "eda", "02")
 
 
 def test_a_folder_that_is_no_course_is_refused_with_the_way_to_one(tmp_path):

@@ -1,10 +1,12 @@
 """Tables that go to a person's spreadsheet and come back."""
 
 import csv
+import re
+from collections import Counter
 
 import pytest
 
-from grading.export import brief, read_rows, write_rows
+from grading.export import brief, class_page, read_rows, write_rows
 
 TYPED = [
     "-1 for the missing cost",
@@ -60,3 +62,16 @@ def test_an_answer_of_any_length_fits_a_cell(tmp_path):
     assert len(brief("word " * 100_000)) < 32_767
     write_rows(path := tmp_path / "a.csv", ["words"], [[picture]])
     assert read_rows(path) == [{"words": picture}]
+
+
+def test_the_page_of_a_class_counts_who_failed_which_case():
+    one = [("ch02", who, "ch02-x", "a row", "the scale") for who in ("ada", "bert")]
+    one += [("ch02", "cora", "ch02-x", "a row", "the <mask>")]
+    other = [("ch02", who, "ch02-x", "half", "the <mask>") for who in "abcd"]
+    later = [("ch12", "ada", "ch12-y", "", "not done")]
+    page = class_page([*later, *one, *other], Counter({"ch02": 9, "ch12": 2}))
+    assert re.findall(r"<tr><td>(.*)", page) == [
+        "ch02-x<td>half<td>4 of 9<td>the &lt;mask&gt;",
+        "ch02-x<td>a row<td>3 of 9<td>the scale",
+        "ch12-y<td><td>1 of 2<td>not done",
+    ]
