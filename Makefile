@@ -198,7 +198,7 @@ $(BENCH)/.installed: requirements.txt pyproject.toml
 	@echo "Installing into $(BENCH) (minutes, the first time) ..."
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet \
-		--constraint requirements.txt --editable ".[bench]"
+		--constraint requirements.txt --editable ".[notebooks,bench]"
 	@touch $@
 
 .PHONY: bench

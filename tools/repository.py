@@ -19,7 +19,14 @@ ADDRESS = re.compile(
     r"/(?P<name>[A-Za-z0-9._-]+)"
 )
 BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-TEXTS = ("_config.yml", "README.md", "book/**/*.md", "notebooks/src/**/*.py")
+TEXTS = (
+    "_config.yml",
+    "CITATION.cff",
+    "README.md",
+    "book/**/*.md",
+    "notebooks/src/**/*.py",
+    "pyproject.toml",
+)
 
 
 def parse_address(url: str) -> tuple[str, str]:
