@@ -45,6 +45,7 @@ def links(owner: str, name: str, branch: str) -> list[str]:
         f"github.com/{here}/tree/{branch}/",
         f"colab.research.google.com/github/{here}/blob/{branch}/",
         f"codespaces.new/{here}",
+        f"mybinder.org/v2/gh/{here}/{branch}",
         f"github.com/{here}",
         f"{owner}.github.io/{name}",
     ]

@@ -137,6 +137,14 @@ print(annotated.__file__, *vendored._addresses("vendor/a.bin"))
     assert tagged == f"{repository}/raw/v{version}/annotated/vendor/a.bin"
 
 
+def test_binder_has_what_a_notebook_needs():
+    binder = yaml.safe_load((ROOT / "binder/environment.yml").read_text("utf-8"))
+    project = PROJECT["project"]
+    ranges = project["dependencies"] + project["optional-dependencies"]["notebooks"]
+    names = {Requirement(line).name for line in ranges} - {"torch"} | {"pytorch-cpu"}
+    assert names <= set(binder["dependencies"])
+
+
 def of_an_extra():
     notebooks = PROJECT["project"]["optional-dependencies"]["notebooks"]
     names = {Requirement(line).name for line in notebooks}
