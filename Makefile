@@ -95,6 +95,10 @@ page: notebooks ## execute and build one page alone, quickly: make page NAME=13b
 serve: book ## show the book on localhost and keep it up to date
 	@$(PY) -m tools.serve
 
+.PHONY: lab
+lab: notebooks ## JupyterLab, to work in the notebooks
+	@$(BIN)/jupyter lab --allow-root notebooks
+
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## generate notebooks/*.ipynb from notebooks/src/*.py
 	@echo "== notebooks from their sources"
@@ -199,7 +203,7 @@ $(BENCH)/.installed: requirements.txt pyproject.toml
 	@echo "Installing into $(BENCH) (minutes, the first time) ..."
 	@$(PYTHON) -m venv $(BENCH)
 	@$(BENCH)/bin/python -m pip install --disable-pip-version-check --quiet \
-		--constraint requirements.txt --editable ".[bench,data]"
+		--constraint requirements.txt --editable ".[notebooks,bench]"
 	@touch $@
 
 .PHONY: bench

@@ -5,4 +5,4 @@ data sets and tokenizers, ``recipes`` what several chapters train, ``page`` what
 pages are made of, ``chapters`` what one chapter alone uses.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

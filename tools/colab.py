@@ -4,8 +4,9 @@
 
 Makes an environment of its own (`.venv-colab`) from `tools/colab.txt`. The notebook's
 own setup cell installs `annotated` by git; a clone on this machine stands in for the
-repository's address, and holds the working tree as it is. After *Run all*, nothing that
-Colab brings may have another version than before.
+repository's address, and holds the working tree as it is; what a wheel leaves out lies
+where its download would be. After *Run all*, nothing that Colab brings may have another
+version than before.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -104,6 +106,18 @@ def snapshot(folder: Path, branch: str) -> Path:
     return clone
 
 
+def downloads(clone: Path, folder: Path) -> None:
+    """Put what a wheel leaves out where `annotated` keeps its downloads."""
+    project = tomllib.loads((clone / "pyproject.toml").read_text("utf-8"))
+    left_out = project["tool"]["setuptools"]["exclude-package-data"]
+    for package, patterns in left_out.items():
+        for pattern in patterns:
+            for file in (clone / package.replace(".", "/")).glob(pattern):
+                there = folder / "package" / file.relative_to(clone / "annotated")
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, there)
+
+
 def kernel(folder: Path, python: Path, clone: Path, url: str) -> None:
     """Make the environment's kernel known, with git led to the clone for the address.
 
@@ -118,6 +132,7 @@ def kernel(folder: Path, python: Path, clone: Path, url: str) -> None:
         "GIT_CONFIG_KEY_0": f"url.{clone.as_uri()}.insteadOf",
         "GIT_CONFIG_VALUE_0": url,
         "HOME": str(folder),
+        "ANNOTATED_DATA": str(folder / "data"),
         "PYTHONPATH": "",
         "PYTHONNOUSERSITE": "1",
         "OMP_NUM_THREADS": "1",
@@ -176,6 +191,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         clone = snapshot(folder, where["branch"])
+        downloads(clone, folder / "data")
         for path in paths:
             python = environment()
             shutil.rmtree(folder / "kernels", ignore_errors=True)

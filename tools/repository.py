@@ -19,7 +19,14 @@ ADDRESS = re.compile(
     r"/(?P<name>[A-Za-z0-9._-]+)"
 )
 BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
-TEXTS = ("_config.yml", "README.md", "book/**/*.md", "notebooks/src/**/*.py")
+TEXTS = (
+    "_config.yml",
+    "CITATION.cff",
+    "README.md",
+    "book/**/*.md",
+    "notebooks/src/**/*.py",
+    "pyproject.toml",
+)
 
 
 def parse_address(url: str) -> tuple[str, str]:
@@ -38,6 +45,7 @@ def links(owner: str, name: str, branch: str) -> list[str]:
         f"github.com/{here}/tree/{branch}/",
         f"colab.research.google.com/github/{here}/blob/{branch}/",
         f"codespaces.new/{here}",
+        f"mybinder.org/v2/gh/{here}/{branch}",
         f"github.com/{here}",
         f"{owner}.github.io/{name}",
     ]

@@ -27,7 +27,7 @@ SETUP = """\
 try:
     from annotated.page.notebook import setup
 except ModuleNotFoundError:  # on Colab, or wherever it is not installed yet
-    %pip install --quiet "annotated-transformers @ git+{url}@{branch}"
+    %pip install --quiet "annotated-transformers[notebooks] @ git+{url}@{branch}"
     from annotated.page.notebook import setup
 device = setup(seed=0)"""
 # What a chapter's cells may use without an import, whichever cells were skipped before.

@@ -29,6 +29,7 @@ from annotated.batches import Vocabulary
 from annotated.bert import Bert, BertConfig
 from annotated.classifier import ClassifierConfig, TransformerClassifier
 from annotated.data.spelling import Sounds, spelling_words
+from annotated.data.vendored import package_file
 from annotated.recipes.classification import BagOfEmbeddings, Words
 from annotated.recipes.pretraining import Tokens
 from annotated.recipes.translation import Cutter
@@ -75,6 +76,16 @@ def answers_text(known: Mapping[str, Sequence[Sounds]], cutter: Cutter) -> str:
 
     rows = (f"{w} {','.join(map(coded, known[w]))};" for w in sorted(known))
     return ";" + "".join(rows)
+
+
+def packed_script(name: str, sha256: str) -> str:
+    """Return a script that was made here; a wheel downloads it (``data/vendored.py``).
+
+    Args:
+        name: of the file in ``page/static``.
+        sha256: the checksum of what was recorded last.
+    """
+    return package_file(f"page/static/{name}", sha256).read_text("utf-8")
 
 
 def unpack_model(script: str) -> tuple[Transformer, Cutter]:

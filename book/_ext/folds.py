@@ -3,15 +3,23 @@
 Cells that draw (tag ``hide-input``), prove or measure (``proof``, too) and the set-up
 (``setup``) stand behind one line, such as "✓ 3 checks · code", each under its title.
 What they draw, and what they say to a reader, stays in sight; what they print doesn't,
-nor where a recorded run comes from.
+nor where a recorded run comes from. Behind the line stands how to cite such a run.
 """
 
+import hashlib
 import json
+import re
+from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 
+import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = re.compile(r"^recorded \S+: python -m benchmarks (\w+)", re.MULTILINE)
 
 
 def fold(cell: dict) -> None:
@@ -28,7 +36,46 @@ def fold_cells(app, docname: str, source: list[str]) -> None:
         notebook = json.loads(source[0])
         for cell in notebook["cells"]:
             fold(cell)
+        place_runs([c for c in notebook["cells"] if c["cell_type"] == "code"])
+        app.env.note_dependency(str(ROOT / "CITATION.cff"))
         source[0] = json.dumps(notebook)
+
+
+def place_runs(cells: list[dict]) -> None:
+    """Note each recorded run that cells read in the next cell that is folded.
+
+    After the last folded cell, in that one: of cells that show no code nothing is left.
+    """
+    runs: list[str] = []
+    home: dict = {}
+    for cell in cells:
+        runs += runs_of(cell)
+        if {"hide-input", "hide-cell"} & set(cell["metadata"]["tags"]):
+            home = cell["metadata"]
+            home["runs"], runs = runs, []
+    if runs:
+        home["runs"] += runs
+
+
+def runs_of(cell: dict) -> Iterator[str]:
+    """The names of recorded runs in what a cell prints when it reads them."""
+    for output in cell.get("outputs", []):
+        text = output.get("text", output.get("data", {}).get("text/plain", ""))
+        yield from RUN.findall("".join(text))
+
+
+def citation(run: str) -> str:
+    """How to cite a recorded run, in one line of HTML."""
+    book = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    path = f"book/results/{run}.json"
+    record = (ROOT / path).read_bytes()
+    url = f"{book['repository-code']}/blob/v{book['version']}/{path}"
+    return (
+        f"{book['authors'][0]['name']}, <i>{book['title']}</i>, version "
+        f"{book['version']}, recorded run “{run}” of "
+        f"{json.loads(record)['provenance']['date']}, sha256 "
+        f'{hashlib.sha256(record).hexdigest()[:12]}. <a href="{url}">{url}</a>'
+    )
 
 
 def summary(printed: str) -> str:
@@ -98,6 +145,12 @@ def gather(cells: list[nodes.container]) -> None:
                 printed += f"{text.astext()}\n"
                 text.parent.remove(text)
                 behind.append(text)
+    runs = [run for cell in cells for run in cell["cell_metadata"].get("runs", [])]
+    if runs:
+        rows = "".join(f"<p>{citation(run)}</p>" for run in dict.fromkeys(runs))
+        behind.append(
+            html(f'<p class="annotated-behind">To cite a recorded run</p>{rows}')
+        )
     words = summary(printed)
     line = nodes.container(classes=["annotated-evidence"])
     if words == "code":

@@ -7,6 +7,13 @@
     DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
   }
 
+  // The last release or main: which of a page's two addresses is open? On a disk, neither.
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll(".annotated-versions a").forEach((link) => {
+      if (link.pathname === location.pathname) link.setAttribute("aria-current", "page");
+    });
+  });
+
   // The theme hangs the tooltips of its buttons behind everything else in the body,
   // outside every landmark. They are moved before they're placed.
   document.addEventListener("inserted.bs.tooltip", () => {

@@ -1,4 +1,9 @@
-"""Every module has a page of the API, and its docstrings leave nothing out."""
+"""Every module has a page of the API, and its docstrings leave nothing out.
+
+    python -m tests.book.test_api
+
+writes ``public.txt``: the names that a release promises, with their parameters.
+"""
 
 import ast
 import importlib
@@ -7,6 +12,7 @@ import pkgutil
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 from sphinx.pycode import ModuleAnalyzer
@@ -267,6 +273,35 @@ def test_what_a_docstring_lacks_is_found(signature, doc, fault):
     assert [fault in one for one in found] == ([True] if fault else [])
 
 
+# ---- what a release promises --------------------------------------------------------
+
+PUBLIC = Path(__file__).with_name("public.txt")
+# they serve the pages, and change with them
+OF_THE_BOOK = ("annotated.page", "annotated.recipes")
+
+
+def public() -> str:
+    """The promised names of ideas and data, with the names of their parameters."""
+    return "".join(
+        f"{module}.{item.name}({', '.join(item.parameters)})\n"
+        for module in sorted(FILES)
+        if not module.startswith(OF_THE_BOOK)
+        for item in items(module)
+    )
+
+
+def test_public_names_and_parameters_are_as_promised():
+    promised, now = PUBLIC.read_text("utf-8").splitlines(), public().splitlines()
+    gone = [line for line in promised if line not in now]
+    new = [line for line in now if line not in promised]
+    assert promised == now, (
+        f"\nno longer there: {gone}\nnew: {new}\n"
+        "What is new: `python -m tests.book.test_api` writes it down. What is gone or "
+        "renamed breaks code of readers: keep the old name for a release, as "
+        "CONTRIBUTING.md says under Release."
+    )
+
+
 # ---- the pages -----------------------------------------------------------------------
 
 
@@ -290,3 +325,7 @@ def test_there_is_something_to_check():
     notebook = {item.name: item for item in items("annotated.page.notebook")}
     assert notebook["show_source"].raises == {"TypeError"}
     assert set(notebook["show"].parameters) == {"figure", "alt", "caption", "title"}
+
+
+if __name__ == "__main__":
+    PUBLIC.write_text(public(), encoding="utf-8")

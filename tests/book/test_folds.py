@@ -1,19 +1,23 @@
 """What is folded on a page, and what the fold says."""
 
+import hashlib
 import json
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 
 from book._ext import folds
+from tools import ROOT
 
 
 def folded(tags, path="notebooks/02_self_attention.ipynb"):
     cell = {"cell_type": "code", "source": "1", "metadata": {"tags": list(tags)}}
     source = [json.dumps({"cells": [cell]})]
-    env = SimpleNamespace(doc2path=lambda docname: path)
+    read = {"note_dependency": lambda name: None}
+    env = SimpleNamespace(doc2path=lambda docname: path, **read)
     folds.fold_cells(SimpleNamespace(env=env), "page", source)
     return json.loads(source[0])["cells"][0]["metadata"]
 
@@ -50,14 +54,15 @@ def test_the_line_says_how_many_checks_hold(printed, line):
     assert folds.summary(printed) == line
 
 
-def cell(title, *outputs, proof=False):
+def cell(title, *outputs, proof=False, runs=()):
     """A folded cell as MyST-NB hands it on."""
     code = nodes.literal_block(text=f"code of {title}")
     wrapped = HideCodeCellNode("", code, prompt_show=title, prompt_hide="")
     shown = nodes.container("", *outputs, nb_element="cell_code_output")
     classes = ["cell", *(["tag_proof"] * proof)]
     parts = [wrapped, *([shown] * bool(outputs))]
-    return nodes.container("", *parts, nb_element="cell_code", classes=classes)
+    known = {"nb_element": "cell_code", "classes": classes}
+    return nodes.container("", *parts, cell_metadata={"runs": runs}, **known)
 
 
 def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
@@ -92,6 +97,47 @@ def test_neighbours_share_a_line_and_what_they_show_stays_in_sight():
     for node, seen in (*sights, (origin, False)):
         behind = any(node in line.findall() for line in lines)
         assert behind != seen
+
+
+def printing(*runs, tags=()):
+    """A cell that has read these records."""
+    text = [f"recorded 2026-11-2{i}: python -m benchmarks {run} (seeds 0)\n"
+            for i, run in enumerate(runs)]  # fmt: skip
+    outputs = [{"output_type": "stream", "name": "stdout", "text": text}]
+    return {"cell_type": "code", "metadata": {"tags": [*tags]}, "outputs": outputs}
+
+
+def test_a_run_is_cited_behind_the_next_line_or_the_last():
+    hidden = {
+        "data": {"text/plain": "recorded 2026-11-22: python -m benchmarks old; no"}
+    }
+    cells = [
+        printing("rates", "heads", tags=["hide-input", "remove-stdout"]),
+        printing("text", tags=["remove-input"]),
+        printing(tags=["hide-cell"]) | {"outputs": [hidden]},
+        printing("slips"),
+    ]
+    folds.place_runs(cells)
+    runs = [cell["metadata"].get("runs") for cell in cells]
+    assert runs == [["rates", "heads"], None, ["text", "old", "slips"], None]
+
+
+def test_a_citation_names_version_run_date_digest_and_address():
+    section = nodes.section("", cell("A", runs=["rates"]), cell("B", runs=["rates"]))
+    folds.gather_all(section)
+    (line,) = (node for node in section if "annotated-evidence" in node["classes"])
+    text = line.astext()
+    record = (ROOT / "book/results/rates.json").read_bytes()
+    assert (
+        text.count("To cite a recorded run")
+        == text.count("recorded run “rates” of 2026-")
+        == 1
+    )
+    assert f"sha256 {hashlib.sha256(record).hexdigest()[:12]}." in text
+    book = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert f"</i>, version {book['version']}, " in text
+    where = f"{book['repository-code']}/blob/v{book['version']}/book/results/rates.json"
+    assert f'<a href="{where}">' in text
 
 
 def test_only_notebooks_have_cells():

@@ -103,6 +103,8 @@ def test_a_shared_link_a_catalogue_and_a_lost_reader_find_what_they_need(site):
     here = f"{address}notebooks/13_lsh_attention.html"
     assert page.count('name="viewport"') == 1
     assert f'<link rel="canonical" href="{here}"' in page
+    latest = here.replace("/stable/", "/latest/")
+    assert latest != here and f'<a href="{latest}">latest</a>' in page
     for name in ("description", "citation_title", "citation_publication_date"):
         assert re.search(f'<meta name="{name}" content="[^"]{{8,}}', page), name
     card = re.search(r'og:image" content="([^"]+)', page)[1]

@@ -12,6 +12,7 @@ PROSE = """\
 annotated-transformers/blob/main/notebooks/01_tiny.ipynb>,
 <https://annotated-transformers.github.io/annotated-transformers/book/intro.html>,
 <https://codespaces.new/annotated-transformers/annotated-transformers>,
+<https://mybinder.org/v2/gh/annotated-transformers/annotated-transformers/main?urlpath=lab>,
 `git clone {url}.git`. Not ours: {url}-2, https://github.com/harvardnlp/annotated-transformer
 """
 
@@ -36,6 +37,7 @@ def test_every_link_follows_and_nothing_else_does(linked):
         assert f"[source]({NEW}/blob/next/annotated/masks.py)" in text
         assert "com/github/some-school/attention.book/blob/next/notebooks/01" in text
         assert "<https://codespaces.new/some-school/attention.book>" in text
+        assert "<https://mybinder.org/v2/gh/some-school/attention.book/next?url" in text
         assert "<https://some-school.github.io/attention.book/book/intro" in text
         assert f"git clone {NEW}.git" in text
         assert f"Not ours: {OLD}-2, https://github.com/harvardnlp/" in text

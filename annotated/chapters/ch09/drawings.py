@@ -20,7 +20,7 @@ from annotated.metrics import bleu, edit_distance, error_rates, sacrebleu_score
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
-from annotated.page.packed import unpack_model
+from annotated.page.packed import packed_script, unpack_model
 from annotated.page.pictures import Matrix, chain, number
 from annotated.page.plots import THIS, attention_heatmap, plot_bars, plot_lines
 from annotated.page.records import dots, grouped
@@ -32,6 +32,7 @@ from annotated.transformer import Transformer
 Known = Mapping[str, Sequence[Sounds]]  # each word's pronunciations
 WRITE = {"start": Vocabulary.start, "end": Vocabulary.end, "max_new_tokens": 40}
 MODEL = "spelling_model.js"  # what `pack_model` made of the recorded one
+SHA256 = "37ab6725b7a66b0e7dcab26fa3e8fee1244947630b3788a4703933020db60360"
 KINDS = ["phonemes", "words"]  # of errors
 SEARCHES = ["greedy", "beam of 4"]
 LETTERS = 40  # at most, of a word that is typed
@@ -630,7 +631,7 @@ def steadily(words: Sequence[str], written: Sequence[Sounds]) -> float:
 
 def ough_said(model: Transformer, cutter: Cutter) -> str:
     """Say how the recorded model pronounces -ough, and how many a page's ``model``."""
-    recorded_one = unpack_model(static(MODEL))
+    recorded_one = unpack_model(packed_script(MODEL, SHA256))
     larger, smaller = (
         dict(zip(OUGH, translate(*one, OUGH), strict=True))
         for one in (recorded_one, (model, cutter))
@@ -654,7 +655,7 @@ def ough_said(model: Transformer, cutter: Cutter) -> str:
 
 def speller() -> Html:
     """Show the recorded model: what a reader types, it pronounces."""
-    script = static(MODEL)
+    script = packed_script(MODEL, SHA256)
     model, _ = unpack_model(script)
     config, size = model.config, len(script.encode()) / 1e6
     heads = [

@@ -17,7 +17,7 @@ from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, explorer, static
 from annotated.page.frames import Text as Field
 from annotated.page.notebook import check_close, show, show_table
-from annotated.page.packed import unpack_films
+from annotated.page.packed import packed_script, unpack_films
 from annotated.page.pictures import Matrix, chain
 from annotated.page.plots import LINES, MARKERS, OTHER, THIS, name_lines
 from annotated.page.records import Rows, borrowed_rows, dots, grouped, mean_of
@@ -51,6 +51,7 @@ LOOKS = {  # of a line for each model
     "fine-tuned": {"color": COLOURS["right"], "linestyle": LINES[0], "marker": "*"},
 }
 MODELS = "films_model.js"  # what `pack_films` made of the recorded ones
+SHA256 = "1517524cc91747b62a40e8eda2e2ae3e7b0d6cd770570dbb739222204d9f9d0c"
 WAYS = ["what deleting one changes", "attention received"]
 SENTENCES = [  # on films, of nobody's review
     "not bad at all, and often funny",
@@ -568,7 +569,7 @@ def _plain(value: Any) -> Any:
 
 def film_reader(record: Mapping[str, Any]) -> Html:
     """Show two recorded models, which judge what a reader types."""
-    script = static(MODELS)
+    script = packed_script(MODELS, SHA256)
     bag, encoder, words = unpack_films(script)
     known = [_plain(judged(bag, encoder, words, one)) for one in SENTENCES]
     # what the text beside it says

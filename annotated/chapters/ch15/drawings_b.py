@@ -10,7 +10,6 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
 from math import hypot
 from typing import Any
 
@@ -23,6 +22,7 @@ from torch.nn.functional import gelu, layer_norm
 from annotated.bert import Bert, BertConfig
 from annotated.data.reactions import (
     CONFIG,
+    FILES,
     HEAD,
     LAYER,
     Reaction,
@@ -32,32 +32,33 @@ from annotated.data.reactions import (
     is_atom,
     links,
     parse,
-    reaction_model,
     reactions,
     right_links,
     tokenize,
     vocabulary,
 )
+from annotated.data.vendored import MissingError, vendored_file
 from annotated.page.diagrams import Drawing
 from annotated.page.frames import Choice, Html, Slider, explorer, static
 from annotated.page.notebook import check_close, show_table
 from annotated.weights import StateDict, load_albert, read_safetensors
 
-FILE = files("annotated") / "vendor" / "rxnmapper" / "model.safetensors"
+NAME = "model.safetensors"
 MISSING = (
     "The model's file, `annotated/vendor/rxnmapper/model.safetensors`, is not in this "
-    "installation, so this cell has nothing to show. What the model does was recorded: "
-    "all numbers that aren't computed here come from `book/results/reactions.json`."
+    "installation and couldn't be downloaded, so this cell has nothing to show. What "
+    "the model does was recorded: all numbers that aren't computed here come from "
+    "`book/results/reactions.json`."
 )
 
 
 def weights() -> StateDict | None:
     """Return the tensors of the model's file, or nothing where the file is missing."""
-    if not FILE.is_file():
+    try:
+        return read_safetensors(vendored_file(f"rxnmapper/{NAME}", FILES[NAME]))
+    except MissingError:
         print(MISSING)
         return None
-    reaction_model()  # is it the file that came with the package?
-    return read_safetensors(FILE)
 
 
 def missing() -> Html:

@@ -15,9 +15,8 @@ from torch.nn import functional as F
 
 from annotated.attention import MultiHeadAttention
 from annotated.chapters.ch16.planks import GPT2_PARTS, PLANKS, plank_config
-from annotated.data.datasets import DataError
 from annotated.data.glassllm import CONFIG, FILES, decode, encode, to_llama
-from annotated.data.vendored import vendored_file
+from annotated.data.vendored import MissingError, vendored_file
 from annotated.decoding import sample
 from annotated.gpt import GPT, GPTConfig
 from annotated.page.diagrams import GAP, LINE, PLUS, Drawing
@@ -360,9 +359,7 @@ def weights() -> StateDict | None:
     name = "model.safetensors"
     try:
         file = vendored_file(f"glassllm/{name}", FILES[name])
-    except DataError as error:
-        if "FileNotFoundError" not in str(error):
-            raise
+    except MissingError:
         print(MISSING)
         return None
     return to_llama(read_safetensors(file), CONFIG)

@@ -15,7 +15,7 @@ from annotated.data.spelling import Sounds, pronunciations
 from annotated.page.diagrams import NOTE, Drawing
 from annotated.page.frames import Choice, Html, Slider, Text, explorer, static
 from annotated.page.notebook import check_close, show, show_table
-from annotated.page.packed import unpack_model, unpack_refiner
+from annotated.page.packed import packed_script, unpack_model, unpack_refiner
 from annotated.page.plots import COLOURS, plot_bars
 from annotated.recipes.translation import Cutter, translate
 from annotated.refinement import MaskedTransformer, diffusion_sample, mask_predict
@@ -272,6 +272,7 @@ def work_picture(n: int = 8, rounds: int = 4) -> Html:
 # ---- a word of the reader's ----------------------------------------------------------
 
 FILE = "refinement_model.js"  # both models
+SHA256 = "cc03c437f298a558079197a6a4d20f6269cd6d85c4a19e1ccc0298505685612a"
 MASKED, CAUSAL = "in rounds", "symbol by symbol"
 ORDERS = {"all, least sure again": "least sure", "surest first": "surest"}
 ORDERS |= {"left to right": "blocks", "random": "random"}
@@ -280,14 +281,14 @@ LENGTHS = ["one shorter", "as guessed", "one longer"]
 
 def models() -> tuple[MaskedTransformer, Transformer, Cutter]:
     """Return both models as a browser has them, and their cutter."""
-    by_symbol, in_rounds = static(FILE).splitlines()
+    by_symbol, in_rounds = packed_script(FILE, SHA256).splitlines()
     masked, cutter = unpack_refiner(in_rounds)
     return masked, unpack_model(by_symbol)[0], cutter
 
 
 def writer_data() -> dict:
     """Return what the explorer of words needs besides the models."""
-    size = len(static(FILE).encode()) / 1e6
+    size = len(packed_script(FILE, SHA256).encode()) / 1e6
     return {
         "masked": MASKED,
         "causal": CAUSAL,

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from annotated.chapters.ch15 import drawings_b as ch15b
+from annotated.data import vendored
 from annotated.data.reactions import (
     HEAD,
     LAYER,
@@ -210,7 +211,8 @@ def test_symmetry_counts_only_for_one_that_has_it(model, monkeypatch):
 
 
 def test_without_the_file_the_page_says_so(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(ch15b, "FILE", tmp_path / "model.safetensors")
+    monkeypatch.setattr(vendored, "files", lambda name: tmp_path)
+    monkeypatch.setattr(vendored, "_addresses", lambda name: [])
     assert ch15b.weights() is None
     assert "is not in this installation" in capsys.readouterr().out
     for html in (

@@ -188,6 +188,7 @@ def missing(monkeypatch, tmp_path):
     from annotated.data import vendored
 
     monkeypatch.setattr(vendored, "files", lambda name: tmp_path)
+    monkeypatch.setattr(vendored, "_addresses", lambda name: [])
 
 
 CARROLL = {"losses": {"right": 1.0, "pairs": 2.5, "epsilon": 1.002}}

@@ -12,6 +12,8 @@ _rounded
 pack_model
     "target": cutter.target -> "target": cutter.source  # its own language
     held_out,\n -> "",\n  # no answers
+packed_script
+    page/static/{name} -> page/{name}  # another folder
 answers_text
     sorted(known) -> known  # words in any order
 _weights
