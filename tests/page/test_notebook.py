@@ -147,6 +147,9 @@ class Checked:
             least=2,
             size=size,
         )
+        if size > 9:
+            message = f"size is large: {size}"
+            require.that(size < 99, message)
         self.size = size  # the last line
 
     @property
