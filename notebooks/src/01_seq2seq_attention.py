@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1. Attention
 #
-# A colleague in Warsaw sends you dates, several to a line: *wtorek, 16 lipca 2024;
+# A colleague in Warsaw sends you dates, several on a line: *wtorek, 16 lipca 2024;
 # 4 sierpnia 1997*. Your form wants 2024-07-16 and 1997-08-04. You don't memorise the
 # line, turn away and write. You glance back: at the end for the year, at *lipca* for the
 # month.
@@ -335,8 +335,7 @@ ch01.check_decoder(decoder_step, train[:3], symbols)
 
 # %% [markdown]
 # Ours can write 15 symbols: ten digits, the hyphen, the space between two dates, and three
-# special symbols, which are the start symbol, the **end symbol**, which says that it's done,
-# and the **pad symbol**. A network computes a **batch** of several dates at once, and the
+# special symbols: start, **end** (the date is complete) and **pad**. A network computes a **batch** of several dates at once, and the
 # pad symbol fills up the shorter ones. A date has eleven symbols to get right.
 #
 # **Teacher forcing.** In training, each step reads the *true* last symbol, even
@@ -690,7 +689,7 @@ expect(
 )
 
 # %% [markdown]
-# Hide it, and most digits of the day and of the last two of the year are lost: there the
+# Hide it, and most digits of the day and the year's last two are lost: there the
 # network needs what it looks at. A month mostly survives if it's a word. (All months
 # look better than they are: nine in twelve begin with 0, so a blind 0 is often right.)
 # And a hyphen nearly always comes out right. Weights have to sum to 1, so

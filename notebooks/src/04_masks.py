@@ -591,7 +591,7 @@ for number in (1, 2):
 # Filling in a large negative number such as −1e9 avoids NaN (though float16 can't hold
 # it: [4b.1](04b_hidden_places.ipynb)). But now all scores of the row are equal, and the
 # row spreads its weight over **every hidden key**, as you'll see below.
-# So when a translator gets an empty sentence, every word it writes attends to padding alone.
+# So when a translator gets an empty sentence, every word it writes attends, in cross-attention, to padding alone.
 # With nothing to attend to, it's safest if all the weights are zero: give the row harmless
 # scores before the softmax, and set its weights to zero afterwards:
 
@@ -650,10 +650,10 @@ ch04.opposites(attended[0, :1], weights[0, :1])
 # −∞ where it may not.
 #
 # Mix them up and no error is raised. With a causal mask, a word then attends to the
-# future alone; with a padding mask, to the padding alone. The longest sentence of a batch has
-# no padding, so it has nothing to attend to, and may get NaN
-# ([4b.4](04b_hidden_places.ipynb)): **NaN in the longest sentence** is a symptom of a mask
-# that means the opposite.
+# future alone, and the last word of a sentence to nothing; with a padding mask, to the padding
+# alone, of which the longest sentence of a batch has none. Where there's nothing to attend to,
+# PyTorch's module gives NaN ([4b.4](04b_hidden_places.ipynb)): **NaN at last words, or in the longest
+# sentence**, is a symptom of a mask that means the opposite.
 #
 # To pass our masks to PyTorch's module,
 # put a `~` before them: `key_padding_mask=~padding_mask(tokens)[:, 0, 0]` and

@@ -217,7 +217,7 @@ ch05.reach()
 
 # %% [markdown]
 # With a base of 10 all hands are fast, and positions ten apart look as unrelated as
-# positions a thousand apart. With 10,000 the similarity falls up to ten thousand. (With few
+# positions a thousand apart. With 10,000 the similarity falls up to about three thousand. (With few
 # hands there's a second danger, that all come back at once: [5c.4](05c_relative_positions.ipynb)
 # has the table to play with.)
 #
@@ -593,7 +593,7 @@ expect(
 # - **Learned** has to guess. Rows 32 to 127 never got a gradient: they still hold the
 #   random numbers they began with (small ones; [5b.4](05b_train_short_test_long.ipynb) has
 #   large ones, too).
-# - **Sinusoidal** gets a little further and then guesses as well. $M_{-1}$ would treat all
+# - **Sinusoidal** gets a little further, and then can only guess, too. $M_{-1}$ would treat all
 #   positions alike. But training needn't find it, and
 #   this model didn't: its line fades even within the training lengths.
 # - **Rotary** still works. The same query and the same key get the same score at positions 59
@@ -657,7 +657,7 @@ ch05.check_longer(turned_by)
 #
 # </details>
 #
-# No red is necessary, but not sufficient: a query and a key at a given distance now differ by
+# Removing the red is necessary, but not enough: a query and a key at a given distance now differ by
 # another angle than in training. So a little more training follows. [Chen et al. (2023)](https://arxiv.org/abs/2306.15595) take the
 # factor (*position interpolation*) and 1000 steps;
 # [Code Llama](https://arxiv.org/abs/2308.12950) raises the base to a

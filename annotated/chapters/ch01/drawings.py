@@ -433,7 +433,7 @@ def hidden(
     said = (f"{n}, {heaviest[n]:.0%} and {second[n]:.0%}" for n in heaviest)
     return show(
         figure,
-        title="Hide what it looks at, and most digits are lost",
+        title="Hide what it looks at, and day and year are lost",
         alt="Symbols still right with the heaviest character hidden, and with the "
         f"second heaviest: {'; '.join(said)}.",
         caption="500 unseen dates; at each step, one character is hidden. On average "
