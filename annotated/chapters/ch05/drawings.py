@@ -543,7 +543,10 @@ def angles_plot(trained: Tensor, now: Tensor, longer: int) -> Html:
     name_lines(ax)
     ax.axhline(1, color=INK, lw=1)
     ax.text(1, 0.8, "one full circle", va="top", color=INK)
-    said = f"{int(new.sum()) or 'None'} of {len(now)} pairs meet angles never seen. "
+    said = f"{int(new.sum()) or 'None'} of {len(now)} pairs meet angles never seen"
+    if new.any():
+        said += f", up to {(now / trained)[new].max():.1f} times as far as in training"
+    said += ". "
     first, last = (now / trained / longer)[[0, -1]].tolist()  # per token
     said += f"Per token, the fastest turns {first:.0%} as far as in training, the "
     said += f"slowest {last:.0%}."
