@@ -322,8 +322,11 @@ ch19.check_rounds(refine, at_once, task.cutter, texts[:40])
 # %% Try it: a number in rounds tags=["hide-input"]
 mixing = [
     number
-    for number, line in zip(numbers, lines["1 round"], strict=True)
-    if languages.is_mixed(line.split())
+    for number, one, ten in zip(
+        numbers, lines["1 round"], lines["10 rounds"], strict=True
+    )
+    if languages.is_mixed(one.split())
+    and languages.is_right(number, ten.split())
 ]
 
 
@@ -338,8 +341,8 @@ play(
     rounds=[1, 2, 3, 4, 6],
     question="Which word is written first, and kept? And from which number of "
     "rounds on is everything in its language?",
-    caption="Numbers that one round mixes. ■ is a mask; words that only French has "
-    "are in italics.",
+    caption="Numbers that one round mixes, and ten have right. ■ is a mask; words "
+    "that only French has are in italics.",
 )
 
 # %% tags=["remove-input"]
