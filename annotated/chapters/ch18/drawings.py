@@ -176,9 +176,9 @@ def hero(found: Mapping[str, tuple]) -> Html:
         title="Done right, a trick hardly changes the step; nearly right, it does",
         alt=f"How far a step is off with five tricks. {'; '.join(said)}.",
         caption="How far a step is from that of plain training, relative to its "
-        "length (0: at most 1e-8), with the model and rows of section 18.2. SGD's step; "
-        "for bfloat16 weights, Adam's at a rate of 0.0003. Green: right. Red: a slip; "
-        "what it costs in training, its section says.",
+        "length (0: at most 1e-8), with the model and rows of section 18.2. It's SGD's "
+        "step; for bfloat16 weights, Adam's at a rate of 0.0003. Green: right. Red: a "
+        "slip; what it costs in training, its section says.",
     )
 
 
