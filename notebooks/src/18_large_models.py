@@ -45,7 +45,7 @@ from annotated.chapters.ch18 import memory_drawings as ch18_memory
 ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 
 # %% [markdown]
-# They all grow with batch times length. PyTorch can count them, too. Here's chapter 16's small model, predicted and counted:
+# They all grow with batch times length. PyTorch can count them, too. Here's chapter 16's model, predicted and counted:
 
 # %%
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -144,7 +144,7 @@ say(sharded_said())
 #
 # Your card has room for one row, but you want the step of eight. Can you have it? Yes, because `backward()` *adds* to the gradients that are there. So call it for each row, and call `optimizer.step()` and `zero_grad()` only once, at the end. This is **gradient accumulation**, and each piece is a **micro-batch**.
 #
-# Our eight rows are turns of a chat, one character a token. A micro-batch is a pair, tokens and targets. A target of −100 is padding, which PyTorch's loss leaves out.
+# Our eight rows are turns of a chat, one character a token. A micro-batch is a pair, tokens and targets. A target of −100 is padding, which the loss leaves out.
 
 # %%
 from annotated.chapters.ch18 import drawings as ch18
@@ -184,7 +184,7 @@ for part in parts:
 print(f"off by {off(gradient(model), wanted):.2f}")
 
 # %% [markdown]
-# That's far too much for rounding: it's a different gradient. **The mean of means isn't the mean** if micro-batches differ in length. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try other batches:
+# That's a different gradient. **The mean of means isn't the mean** if micro-batches differ in length. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try others:
 
 # %% Try it: what a token counts tags=["hide-input"]
 from annotated.page.play import play
@@ -229,7 +229,7 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# It's right if all rows are equally long, or if there's only one micro-batch. Larger micro-batches help, because lengths average out. Sorting does the opposite, because it puts the short rows together, and the long ones.
+# It's right if all rows are equally long, or if there's only one micro-batch. Larger micro-batches help, because lengths average out. Sorting does the opposite: it puts short rows together, and long ones.
 #
 # </details>
 #
@@ -259,7 +259,7 @@ ch18.check_weights(weights)
 # In this book, `fit(…, accumulate=8)` does it by itself.
 #
 # The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
-# [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides well, because nothing is wrong while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
+# [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
 #
 # **Packing.** As a batch, the eight rows are 432 tokens, 287 of them padding. In one row they are 145, if no text sees another, and each counts its positions from 0:
 
@@ -510,7 +510,7 @@ step_on_gpu()
 #
 # **NaN in float16.** At once? Look for a −1e9. After a few hundred steps? Look for an `x * x` of your own, since activations grow.
 #
-# **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes. Keep them in float32, and use autocast.
+# **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes, and keep them in float32.
 #
 
 # %% Proof: what the pitfalls say tags=["hide-input", "proof"]
@@ -535,7 +535,7 @@ ch18.check_pitfalls(parts, whole)
 #
 # <details><summary>You train a billion parameters with Adam in float32. How much memory does that take, apart from activations? And on each of eight cards that share everything?</summary>
 #
-# 16 GB, because each parameter takes 4 bytes, its gradient 4, and Adam 8. (An update that isn't fused takes 4 more for a moment.) On each of eight cards, 2 GB.
+# 16 GB, because each parameter takes 4 bytes, its gradient 4, and Adam 8. (In an update that isn't fused, 4 more.) On each of eight cards, 2 GB.
 #
 # </details>
 #
@@ -573,6 +573,8 @@ ch18.check_pitfalls(parts, whole)
 # 2. Accumulate means weighted by tokens.
 # 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep the weights in float32.
 # 4. Whatever is computed twice has to draw the same random numbers twice.
+#
+# [*Transformers from scratch*](https://peterbloem.nl/blog/transformers) calls hardware the only limit. The first figure's red marks are software.
 #
 # ## Further reading
 #

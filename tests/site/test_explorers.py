@@ -431,7 +431,11 @@ def test_keys_buttons_and_a_map_step_through_a_trace(alone):
 def test_a_tap_follows_a_position_and_a_head(alone):
     shown, (_, steps) = alone(gpt_walk), gpt_steps()
     step = next(i for i, s in enumerate(steps) if s.operation == "weights")
+    slider = shown.root.locator("[data-name=head]")
+    shown.put(step=1)
+    assert slider.is_disabled()  # a step without heads
     shown.put(step=step + 1)
+    assert slider.is_enabled()
     targets = shown.root.locator(".walk-picture rect[style*=pointer]")
     assert targets.count() == 8 + 4
     targets.nth(1).click()
