@@ -178,7 +178,7 @@ def hero(found: Mapping[str, tuple]) -> Html:
         caption="How far a step is from that of plain training, relative to its "
         "length (0: at most 1e-8), with the model and rows of section 18.2. It's SGD's "
         "step; for bfloat16 weights, Adam's at a rate of 0.0003. Green: right. Red: a "
-        "slip; what it costs in training, its section says.",
+        "slip; what three of them cost in training, their sections say.",
     )
 
 
