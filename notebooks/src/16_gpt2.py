@@ -63,14 +63,14 @@ from annotated.page.play import play
 
 
 def after(word, joins):
-    return ch16.tokens_row(join(word, ranks, joins), ranks)
+    return ch16.tokens_row(join(word.replace("␣", " "), ranks, joins), ranks)
 
 
 play(
     after,
     label="Tokens after so many joins",
-    question="Which pair of “ unhappily” is joined first, and does “un” survive?",
-    word=[" unhappily", "unhappily", " UNHAPPILY", "1234567", "中国"],
+    question="Which pair of “␣unhappily” is joined first, and does “un” survive?",
+    word=["␣unhappily", "unhappily", "␣UNHAPPILY", "1234567", "中国"],
     joins=(0, 8),
     start={"joins": 0},
     caption="Below each token: its rank. ␣ is a space. When no pair has a rank, "
@@ -112,7 +112,7 @@ ch16.tokenizer_explorer(tokenizer)
 # </details>
 #
 # **A model gets the ids, and nothing else.** `hello`, `␣hello`, `Hello` and `HELLO` are strangers to each other until training makes them similar. The model never sees letters, so to spell a token backwards it must have memorised how each token is spelt.
-# Digits are joined as they come: 1234567 is `123`, `45`, `67`, but 89123 is `89`, `123`. Add them as on paper, and the ones of the first number, in `67`, belong to the `123` of the second.
+# Digits are joined as they come: 1234567 is `123`, `45`, `67`, but 89123 is `89`, `123`. The last token holds two digits in one and three in the other, so the columns don't line up.
 #
 # What about other languages? All text can be read, but not at the same price:
 
@@ -131,7 +131,7 @@ print(tokenizer.encode(typed, allow_special=True))
 
 # %% [markdown]
 # Text stays text, seven tokens of it, unless your own code asks for the special one. Hugging Face's tokenizer does the opposite, and `tiktoken` refuses such a text with an error. If typed letters become the special token, anybody who can write to your model
-# can end its document, or in a chat model, begin a message in another role.
+# can end the document it is reading, or in a chat model, begin a message in another role.
 #
 # ## 16.2 One number, three perplexities
 #
@@ -254,7 +254,7 @@ ch16.sizes_table()
 #
 # ## 16.5 How it is initialised
 #
-# A network that knows nothing should say so: all tokens alike, a loss of $\ln v$. Before you train, look at the first loss. It's the cheapest test there is. The classic mistake is to tie the output to an `nn.Embedding`
+# A network that knows nothing should say so. It should give all tokens the same probability, so its loss should be $\ln v$. Before you train, look at the first loss: there's no cheaper test. The classic mistake is to tie the output to an `nn.Embedding`
 # as PyTorch draws it, with standard deviation 1:
 
 # %% Table: the first loss tags=["hide-input"]
@@ -276,12 +276,13 @@ ch16.stream_figure()
 shares = ch16.embedding_shares()
 say(
     "What does it save? Not the last blocks: the factor is the same for all, so "
-    "they add as much, compared with each other, as before. It saves what "
-    "*enters*. After 48 blocks, token and position together are "
+    "they add as much, compared with each other, as before. It keeps the "
+    "input visible: after 48 blocks, token and position together are "
     f"{shares[False]:.1%} of the stream's size without the factor, and "
     f"{shares[True]:.0%} with it, so more of what enters survives directly. In a "
-    "post-norm model, where the sum *is* normalised, nothing grows either way: "
-    "there, those who ask are right."
+    "post-norm model, where the sum *is* normalised, nothing grows either way. "
+    "(There, smaller weights help for another reason: see "
+    "[Liu et al., 2020](https://arxiv.org/abs/2004.08249).)"
 )
 
 # %% [markdown]
@@ -306,7 +307,7 @@ say(ch16.depth_said(recorded("depth")))
 ch16.walk(model, short, "if name is")
 
 # %% [markdown]
-# `trace` works on every model of this book, and on yours: chapter 6's encoder and decoder, chapter 15's BERT. [Page 16b](16b_planks.ipynb) walks through a model of today's kind.
+# `trace` works on every model of this book, and on yours. [Page 16b](16b_planks.ipynb) walks through a model of today's kind.
 #
 # ## 16.7 Tasks without training
 #
@@ -386,7 +387,7 @@ if record := recorded_if_any("official/gpt2"):
 # - Text that users type is text. Special tokens are for your code alone.
 # - Compare models in bits per byte.
 # - Pre-norm, GELU, a tied output. Write it once with the names of its file, and mind the transposed matrices.
-# - A pre-norm stream is a sum. Scale what is added by $1/\sqrt{N}$, and look at the first loss: $\ln v$.
+# - A pre-norm stream is a sum, and GPT-2 scales what is added by $1/\sqrt{N}$. Look at the first loss: $\ln v$.
 #
 # ## Further reading
 #

@@ -104,7 +104,7 @@ assert everything == 4
 check_close("two layers, 16 orders = `reach`", ours, theirs)
 
 # %% [markdown]
-# Only the last order leaves gaps, because in its second layer a query sees only its own stretch, and no longer the ends of earlier ones. Those ends must be *read* after they've collected, not before. (Of all sixteen ways to give each of two layers one of these masks, only one more reaches everything: the window, then the ends of stretches.)
+# Only the last order leaves gaps, because its second layer shows a query only its own stretch. Those ends must be *read* after they've collected, not before.
 
 # %% [markdown]
 # And in longer texts, with the other patterns?
@@ -230,13 +230,14 @@ from annotated.page.notebook import say
 say(ch17_cost.cost_said(cost))
 
 # %% [markdown]
-# PyTorch's own tool, `flex_attention`, makes a kernel that skips blocks from a rule like those of 17.1. It takes three lines:
+# PyTorch's own tool, `flex_attention`, makes a kernel that skips blocks from a rule like those of 17.1:
 #
 # ```python
 # from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 #
-# rule = lambda b, h, i, j: (j <= i) & (i - j < 256)
-# block_mask = create_block_mask(rule, None, None, t, t, device=q.device)
+# q, k, v = (x.float()[None, None] for x in (q, k, v))  # (b, h, t, k)
+# rule = lambda b, h, i, j: (j <= i) & (i - j < 16)
+# block_mask = create_block_mask(rule, None, None, 64, 64, device=q.device)
 # output = torch.compile(flex_attention)(q, k, v, block_mask=block_mask)
 # ```
 
@@ -246,17 +247,17 @@ say(ch17_cost.flex_said(cost))
 # %% [markdown]
 # ## 17.4 Four ways to longer texts, compared
 #
-# Chapters 12 to 14 and this one have each found a way to longer texts. How much time and memory does a training step take with each?
+# Chapters 12 to 14 and this one have each found a way to longer texts. How much time and memory does a training step take with each, beside full attention, and what is learned in a minute?
 
-# %% Figure: time and memory of five ways, recorded tags=["hide-input", "remove-stdout"]
+# %% Table: time, memory and bits of five ways, recorded tags=["hide-input", "remove-stdout"]
 chart = recorded("long_chart")
-ch17_cost.chart_figure(chart)
+ch17_cost.chart_table(chart)
 
 # %% tags=["remove-input"]
 say(ch17_cost.kept_said(chart))
 
 # %% [markdown]
-# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12).
+# So if *time* is short and texts are long, leave pairs out, by a pattern or by a hash. If *memory* is short, recompute activations (chapter 14), or go segment by segment (chapter 12). And in a single minute, reading many short places teaches more than reading far.
 #
 # ## 17.5 What can be learned through a pattern
 #
@@ -336,7 +337,7 @@ expect(
 )
 
 # %% [markdown]
-# Where nothing is heard, models guess. Where every position hears the symbol, they copy nearly all symbols. (With the union at distance 12, they miss more.) The one exception is the fixed pattern, although it *reaches* everything in two layers: whatever stands in an earlier stretch has to come through that stretch's last position, which would have to pass on eight symbols in one vector. With more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on.)
+# Where nothing is heard, models guess. Where every position hears the symbol, they copy nearly all symbols, with two exceptions. The union misses some at distance 12. And the fixed pattern misses most, although it *reaches* everything in two layers: whatever stands in an earlier stretch has to come through that stretch's last position, eight symbols in one vector. That takes longer, at least: with more steps, two layers are right more often. (In Child et al., 8 to 32 positions of a stretch pass its contents on.)
 # **Reach says what's possible, not what's easy.**
 #
 # ## 17.6 Rows and columns
@@ -407,7 +408,7 @@ ch17_learning.images_figure(images)
 #
 # ## 17.8 Not only text
 #
-# Attention by itself works on a *set*, and the mask says which of its members are related. So a mask can be any **graph**: which atoms are bonded, or which pixel belongs to which word of a caption. In each layer, messages travel along one edge, so what is four edges away arrives after four layers. Learning from images and text at once is called **multimodal learning**. A **knowledge graph**, which holds things and the relations between them, becomes a mask, too, if you ignore what kind of relation each one is.
+# Attention by itself works on a *set*, and the mask says which of its members are related. So a mask can be any **graph**, such as bonds between atoms ([page 15b](15b_reactions.ipynb)) or a **knowledge graph**, if you ignore what kind of relation each one is. In each layer, messages travel along one edge, so what is four edges away arrives after four layers. Learning from images and text at once is called **multimodal learning**.
 #
 # ## 17.9 Pitfalls
 #

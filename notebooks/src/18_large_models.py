@@ -27,7 +27,7 @@ ch18.hero(ch18.gaps(rows, ch18.joined(rows, len(rows))[0], compiled))
 # You want to train GPT-2 medium on a card with 24 GB. It has 355 million parameters, so its weights take only 1.4 GB. <!-- exact: 1.4 = 355e6 * 4 / 1e9 --> Yet with batches of 16 texts, you run out of memory.
 # What should you cut?
 #
-# Four things are in memory while a model trains. Three of them are as large as the model: its **parameters**, their **gradients**, and what the **optimiser** keeps, for Adam two numbers per parameter. In float32, they take:
+# Four things are in memory while a model trains. Three of them grow with the model: its **parameters**, their **gradients**, and what the **optimiser** keeps, for Adam two numbers per parameter. In float32, they take:
 
 # %%
 from annotated.gpt2 import SIZES, count_parameters
@@ -45,7 +45,7 @@ from annotated.chapters.ch18 import memory_drawings as ch18_memory
 ch18_memory.block_table(SIZES["medium"], batch=16, length=1024)
 
 # %% [markdown]
-# They all grow with batch times length. PyTorch can count them, too. Here's chapter 16's small model, first predicted, then counted:
+# They all grow with batch times length. PyTorch can count them, too. Here's chapter 16's model, predicted and counted:
 
 # %%
 from annotated.gpt import GPT, GPTConfig, next_token_loss
@@ -78,7 +78,7 @@ memory = recorded("memory_use")
 ch18_memory.timeline_figure(memory)
 
 # %% [markdown]
-# **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits. The charts call the last two *temporary*: they're freed soon after.
+# **What has to fit is the highest point.** Here that's where the backward pass begins. All activations are still there, and so are three tables with a number for each token and each word of the vocabulary: the log-probabilities, their gradient, and that of the logits. The charts call what is freed soon after *temporary*: here, the last two.
 #
 # `training_memory` (in `annotated.memory`) predicts this point from the config alone. We tested it on three models, on a CPU.
 
@@ -112,8 +112,7 @@ from annotated.chapters.ch18.memory_calculator import memory_calculator
 memory_calculator()
 
 # %% [markdown]
-# Why does autocast save so little? The residual stream and the weights stay in float32, and autocast adds copies: one of the weights, and three of attention's input. And eight cards? Each trains on its own texts
-# (**data parallelism**), so cards can divide only what is as large as the model:
+# And eight cards? Each trains on its own texts (**data parallelism**), so cards can divide only what grows with the model:
 
 # %% Table: bytes per parameter tags=["hide-input"]
 ch18_memory.bytes_table()
@@ -128,7 +127,7 @@ from annotated.chapters.ch18.memory_calculator import sharded_said
 say(sharded_said())
 
 # %% [markdown]
-# If several cards work on one text, they can divide its activations, too: by width (*tensor parallelism*), by position (*context parallelism*) or by layers (*pipeline parallelism*, where the first cards still keep the
+# If several cards work on one text, they can divide its activations, too: by width (*tensor parallelism*, where each still keeps the whole stream), by position (*context parallelism*) or by layers (*pipeline parallelism*, where the first cards still keep the
 # activations of several micro-batches). We don't try these three here.
 #
 # **What to do after `CUDA out of memory`.** Run one step with a single short text, so that it fits. Then double its length, and see what grows.
@@ -145,7 +144,7 @@ say(sharded_said())
 #
 # Your card has room for one row, but you want the step of eight. Can you have it? Yes, because `backward()` *adds* to the gradients that are there. So call it for each row, and call `optimizer.step()` and `zero_grad()` only once, at the end. This is **gradient accumulation**, and each piece is a **micro-batch**.
 #
-# Our eight rows are turns of a chat, one character a token. A micro-batch is a pair, tokens and targets. A target of −100 is padding, which PyTorch's loss leaves out.
+# Our eight rows are turns of a chat, one character a token. A micro-batch is a pair, tokens and targets. A target of −100 is padding, which the loss leaves out.
 
 # %%
 from annotated.chapters.ch18 import drawings as ch18
@@ -185,7 +184,7 @@ for part in parts:
 print(f"off by {off(gradient(model), wanted):.2f}")
 
 # %% [markdown]
-# That's far too much for rounding: it's a different gradient. **The mean of means isn't the mean** if micro-batches differ in length. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try other batches:
+# That's a different gradient. **The mean of means isn't the mean** if micro-batches differ in length. A token of “No.” counts 1/8 · 1/2, but a token of the longest row only 1/8 · 1/54. They should all count 1/145. Try others:
 
 # %% Try it: what a token counts tags=["hide-input"]
 from annotated.page.play import play
@@ -204,8 +203,8 @@ def weights(lengths, rows, by_tokens):  # of one token in each row
 
 batches = {
     "all alike": [6] * 8,
-    "short chat": [3, 2, 7, 20, 4, 24, 2, 16],
-    "sorted": [2, 2, 3, 4, 7, 16, 20, 24],
+    "our chat": [3, 2, 7, 36, 4, 54, 2, 37],
+    "sorted": [2, 2, 3, 4, 7, 36, 37, 54],
     "one long": [3] * 7 + [24],
 }
 
@@ -222,7 +221,7 @@ play(
     batch=[*batches],
     rows_per_micro_batch=[1, 2, 4, 8],
     by_tokens=[False, True],
-    start={"batch": "short chat"},
+    start={"batch": "our chat"},
     question="With which batches is the mean of means right? Do larger "
     "micro-batches help? Sorting by length is good for speed: is it good here?",
 )
@@ -230,7 +229,7 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# It's right if all rows are equally long, or if there's only one micro-batch. Larger micro-batches help, because lengths average out. Sorting does the opposite, because it puts the short rows together, and the long ones.
+# It's right if all rows are equally long, or if there's only one micro-batch. Larger micro-batches help, because lengths average out. Sorting does the opposite: it puts short rows together, and long ones.
 #
 # </details>
 #
@@ -257,10 +256,10 @@ ch18.check_pieces(parts, whole)
 ch18.check_weights(weights)
 
 # %% [markdown]
-# In this book, `fit(…, accumulate=8)` does it by itself: `next_token_loss` tells how many tokens its mean is over.
+# In this book, `fit(…, accumulate=8)` does it by itself.
 #
 # The `Trainer` of `transformers` averaged the means until [October 2024](https://github.com/huggingface/transformers/pull/34191), as
-# [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides well, because nothing is wrong while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
+# [its makers explained](https://github.com/huggingface/blog/pull/2414). The slip hides while all rows are full. And it comes back when two GPUs average their means ([page 18b](18b_several_processes.ipynb)).
 #
 # **Packing.** As a batch, the eight rows are 432 tokens, 287 of them padding. In one row they are 145, if no text sees another, and each counts its positions from 0:
 
@@ -281,7 +280,7 @@ for name, seen in (("masked", mask), ("not masked", None)):
 # %% [markdown]
 # ## 18.3 Half the bits
 #
-# A number in `float32` takes 32 bits. With 16 it takes half the memory, and a GPU computes products faster ([Micikevicius et al., 2018](https://arxiv.org/abs/1710.03740)). But which half of the bits do you give up? There are two answers, float16 and bfloat16:
+# A number in `float32` takes 32 bits. With 16 it takes half the memory, and a GPU computes products faster ([Micikevicius et al., 2018](https://arxiv.org/abs/1710.03740)). But which half do you give up? There are two answers, float16 and bfloat16:
 
 # %% Try it: what three formats keep tags=["hide-input"]
 numbers = {
@@ -314,10 +313,9 @@ play(
 #
 # </details>
 #
-# **float16** has five bits for a number's magnitude and ten for its precision. **bfloat16** is the upper half of a float32, so it has the same range (eight bits), but only seven bits of precision (the leading 1 of every
-# number isn't stored). So float16 runs out of range, and bfloat16 out of precision.
+# **float16** has five bits for a number's magnitude and ten for its precision. **bfloat16** is the upper half of a float32, so it has the same range (eight bits), but only seven bits of precision. So float16 runs out of range, and bfloat16 out of precision.
 #
-# Where would training leave float16's range? In three places:
+# Where does training go beyond float16's range? In three places:
 #
 # - **The mask.** Many models hide a key by giving it a score of −1e9. In float16 that's −∞, or PyTorch refuses ("value cannot be converted … without overflow"). A row that hides all of its keys is then NaN. A boolean mask ([chapter 4](04_masks.ipynb)) needs no such number.
 # - **The variance.** An activation of 256 has a square of 65,536, but float16 ends at 65,504.
@@ -325,7 +323,7 @@ play(
 #
 # `torch.autocast` keeps the weights in float32, does matrix products in 16 bits, and has a list of operations for float32: on a GPU, norms, softmax and losses. An `x * x` of your own isn't on that list.
 #
-# The gradients need **loss scaling**. **Multiply the loss by 65,536**, and every gradient grows by the same factor. Before the step, divide them again.
+# For the gradients there's **loss scaling**: **multiply the loss by 65,536**, and every gradient grows by the same factor. Before the step, divide them again.
 
 # %% Figure: gradients before and after scaling tags=["hide-input"]
 gradients = ch18.logit_gradients(vocabulary=50257, tokens=8192)
@@ -386,7 +384,7 @@ print(weight)
 ch18.stuck_figure(ch18.paths(weight=1.0, step=0.001))
 
 # %% [markdown]
-# One cure is a float32 copy, the **master weights**: update that, and round it for the next forward pass. (Autocast's weights *are* master weights.) Another is to round **up or down at random** (*stochastic rounding*), so that the mean is right.
+# One cure is a float32 copy, the **master weights**: update that, and round it for the next forward pass. (Autocast's weights *are* master weights.) Another is **stochastic rounding**, up or down at random, so that the mean is right.
 #
 # How many weights get stuck depends on the learning rate, because Adam's steps are about as large as the rate:
 
@@ -508,11 +506,11 @@ step_on_gpu()
 # %% [markdown]
 # ## 18.7 Pitfalls
 #
-# **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between micro-batches. One of nothing but padding averages over no tokens, which gives NaN: leave it out.
+# **Eight times the gradient.** You added up eight losses and didn't divide. Adam hardly notices, because a factor cancels, but clipping does. And don't call `zero_grad()` between micro-batches. A micro-batch of nothing but padding averages over no tokens, which gives NaN: leave it out.
 #
 # **NaN in float16.** At once? Look for a −1e9. After a few hundred steps? Look for an `x * x` of your own, since activations grow.
 #
-# **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes. Keep them in float32, and use autocast.
+# **`model.bfloat16()`, a small rate, and a loss that stops falling early.** Print how many weights a step changes, and keep them in float32.
 #
 
 # %% Proof: what the pitfalls say tags=["hide-input", "proof"]
@@ -537,7 +535,7 @@ ch18.check_pitfalls(parts, whole)
 #
 # <details><summary>You train a billion parameters with Adam in float32. How much memory does that take, apart from activations? And on each of eight cards that share everything?</summary>
 #
-# 16 GB, because each parameter takes 4 bytes, its gradient 4, and Adam 8. On each of eight cards, 2 GB.
+# 16 GB, because each parameter takes 4 bytes, its gradient 4, and Adam 8. (In an update that isn't fused, 4 more.) On each of eight cards, 2 GB.
 #
 # </details>
 #
@@ -560,28 +558,30 @@ ch18.check_pitfalls(parts, whole)
 # | try | to save | it costs |
 # |---|---|---|
 # | a fused attention kernel ([17b](17b_fused_attention.ipynb)) | all $t \times t$ matrices | nothing |
+# | a fused loss ([Hsu et al., 2024](https://arxiv.org/abs/2410.10989)), or the output layer and its loss in chunks of tokens, checkpointed | tables over the vocabulary, most of what checkpoints leave | nothing; in chunks, the output layer once more |
+# | `fused=True` in Adam | in the update, a copy of the parameters | nothing |
 # | autocast to bfloat16 | some activations | a little precision; on a GPU it's faster |
-# | smaller micro-batches, accumulated | activations, in proportion | nothing, until one is too small to keep the card busy |
+# | smaller micro-batches, accumulated | activations, in proportion | memory for gradients, which stay; time, once one is too small to keep the card busy |
 # | checkpoints | most activations | the forward pass, once more |
 # | an eight-bit optimiser ([Dettmers et al., 2022](https://arxiv.org/abs/2110.02861)) | three quarters of Adam's numbers | a little precision |
 # | to fine-tune: LoRA ([Hu et al., 2022](https://arxiv.org/abs/2106.09685)), which trains two narrow matrices beside each frozen one | nearly all gradients and Adam's numbers | the weights themselves don't move |
 # | sharding among cards (FSDP) | parameters, gradients, Adam's numbers | more exchange ([18b](18b_several_processes.ipynb)) |
 #
-# We haven't run the eight-bit optimiser and LoRA.
+# We haven't run the fused loss, the eight-bit optimiser and LoRA.
 #
-# 1. Before a long run, compare one step: the gradient (`gradient` and `off` of section 18.2 are all you need), and what the weights did. Micro-batches, checkpoints and compiling may change the gradient by rounding, 16-bit products by a few per cent. Use rows of unequal lengths.
+# 1. Before a long run, compare one step: the gradient (`gradient` and `off` of section 18.2), and what the weights did. Micro-batches, checkpoints and compiling may change the gradient by rounding, 16-bit products by a few per cent. Use rows of unequal lengths.
 # 2. Accumulate means weighted by tokens.
 # 3. float16 runs out of range: scale the loss, unscale, *then* clip. bfloat16 runs out of precision: keep the weights in float32.
 # 4. Whatever is computed twice has to draw the same random numbers twice.
 #
-# [*Transformers from scratch*](https://peterbloem.nl/blog/transformers) calls hardware the only limit. But every red mark in the first figure is a slip in software.
+# [*Transformers from scratch*](https://peterbloem.nl/blog/transformers) calls hardware the only limit. The first figure's red marks are software.
 #
 # ## Further reading
 #
 # - [Micikevicius et al. (2018)](https://arxiv.org/abs/1710.03740), *Mixed Precision Training*: master weights and loss scaling.
 # - [Kalamkar et al. (2019)](https://arxiv.org/abs/1905.12322), *A Study of BFLOAT16 for Deep Learning Training*.
 # - [Chen et al. (2016)](https://arxiv.org/abs/1604.06174), *Training Deep Nets with Sublinear Memory Cost*: checkpoints.
-# - [Zamirai et al. (2020)](https://arxiv.org/abs/2010.06192), *Revisiting BFloat16 Training*: random rounding, and what is lost without it.
+# - [Zamirai et al. (2020)](https://arxiv.org/abs/2010.06192), *Revisiting BFloat16 Training*: stochastic rounding, and what is lost without it.
 # - [The Ultra-Scale Playbook](https://huggingface.co/spaces/nanotron/ultrascale-playbook): thousands of GPUs.
 #
 # ## Where this comes from

@@ -313,6 +313,12 @@ def test_what_stood_there_before_stays_as_an_outline(alone):
         assert f"{before} 40 GB." in shown.says
     shown.put(**MEDIUM)
     assert "That's as before." in shown.says and outline.count() == 0
+    small = MEDIUM | {"model": "GPT-2 small"} | memory_calculator.MODELS["GPT-2 small"]
+    shown.put(**small | {"batch": 1})
+    shown.put(precision="autocast to bfloat16")  # both are 2.7 GB
+    assert "That's 19 MB more than before." in shown.says
+    shown.put(**MEDIUM | {"processes": 8, "shared": memory_calculator.STAGES[2]})
+    assert "There are no gradients to share at that moment." in shown.says
 
 
 @MEMORY
@@ -425,7 +431,11 @@ def test_keys_buttons_and_a_map_step_through_a_trace(alone):
 def test_a_tap_follows_a_position_and_a_head(alone):
     shown, (_, steps) = alone(gpt_walk), gpt_steps()
     step = next(i for i, s in enumerate(steps) if s.operation == "weights")
+    slider = shown.root.locator("[data-name=head]")
+    shown.put(step=1)
+    assert slider.is_disabled()  # a step without heads
     shown.put(step=step + 1)
+    assert slider.is_enabled()
     targets = shown.root.locator(".walk-picture rect[style*=pointer]")
     assert targets.count() == 8 + 4
     targets.nth(1).click()

@@ -73,8 +73,14 @@ text.encode()
     text.encode("latin-1", "replace")
         # your ids are the numbers of characters; begin with the bytes of UTF-8
     text.encode()[:most]  # you cut before you join; `most` counts tokens
+    text[:most].encode()  # you cut the text; `most` counts tokens
 while pairs -> if pairs
         # you join once, and stop; what was joined may be joined again
+while pairs := [p for p in pairwise(ids) if p in ranks]: -> for pair in merges:
+pair = min(pairs, key=ranks.get) -> if pair not in pairwise(ids): continue
+        # you join each pair once; it may be there again: go on while there's one
+i = list(pairwise(ids)).index(pair) -> i = len(ids) - 2 - [*pairwise(ids)][::-1].index(
+        pair)  # of equal pairs, you join the last; begin on the left
 ids = ids[:most]
     ids = ids[-most:]  # the last tokens are left, not the first
     # nothing is cut off
@@ -88,7 +94,6 @@ errors="replace"
 whole.decode("utf-8", errors="replace") -> whole.decode("latin-1")
         # each byte is read as a character, whatever UTF-8 says
 list(text.encode()) -> [min(ord(c), 255) for c in text]  # … numbers of characters
-list(text.encode()) -> list(text[:most].encode())  # … cut before you join
 whole.decode("utf-8", errors="replace") -> whole.decode()  # … UnicodeDecodeError
 return ids, whole.decode("utf-8", errors="replace")
     return whole.decode("utf-8", errors="replace")  # … two values are asked for
@@ -125,6 +130,11 @@ Chinese and Greek -> "你好βίος ", 14, 8
 def _(draw, words, count, most):
     text = "".join(draw.choice(words) for _ in range(30))
     return text, learned(draw, words, count), most
+
+
+@truncate.case("equal letters in a row")
+def _(draw):
+    return "a" * draw.choice([3, 5, 7]) + "b", [(97, 97)], 99
 
 
 @truncate.case("one byte of a character is left")

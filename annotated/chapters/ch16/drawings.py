@@ -389,8 +389,9 @@ def stream_figure() -> Html:
         title="Before training, only the pre-norm stream grows with depth, and 1/√N "
         "stops it",
         caption="Root mean square of the numbers that leave the last block (before the "
-        f"last norm), width 256. GPT-2's deviation of 0.02 is for a width of 768; for "
-        f"256 we take 0.02 · √(768/256) = {STD / 256**0.5:.3f}.",
+        "last norm). OpenAI's code draws with 0.02 at every width; here, at "
+        f"256, it's 0.02 · √(768/256) = {STD / 256**0.5:.3f}, so that a matrix does "
+        "what it does in GPT-2 small.",
     )
 
 
@@ -416,15 +417,17 @@ def depth_said(record: Mapping[str, Any]) -> str:
     few, many = sorted(ahead)
     rates = sorted({row["rate"] for row in record["rows"]})
     steps = record["recipe"]["steps"]
+    seeds = len({row["seed"] for row in record["rows"]})
     return (
-        f"**Does it help to train?** We trained models of {few} and {many} blocks, "
-        f"each for {steps} steps at rates of {rates[0]:g} and {rates[1]:g}. With the "
+        f"**Does it help to train?** We trained models of {few} and {many} blocks "
+        f"({record['recipe']['model']['d_model']} wide, {seeds} seeds), for {steps} "
+        f"steps of {record['recipe']['batch']} texts at rates of {rates[0]:g} and "
+        f"{rates[1]:g}. With the "
         "factor, the loss is lower in every pair of runs with the same seed: by "
         f"{min(ahead[few]):.2f} to {max(ahead[few]):.2f} bits per byte with {few} "
         f"blocks, by {min(ahead[many]):.2f} to {max(ahead[many]):.2f} with {many}. So "
-        "depth isn't the reason here: a shallow model gains as much. These are the "
-        "first minutes of training; we haven't run it to the end, nor tried a factor "
-        "that doesn't depend on depth."
+        "depth isn't the reason here: a shallow model gains as much. We haven't run it "
+        "to the end, nor tried a factor that doesn't depend on depth."
     )
 
 
@@ -465,7 +468,8 @@ def walk(model: GPT, tokenizer: ByteTokenizer, prompt: str) -> Html:
         tokens.to(model.embedding.weight.device),
         names=[names],
         label=f"From “{prompt}” to the next token",
-        question=f"What happens between “{prompt}” and the next token?",
+        question=f"Between “{prompt}” and the next token, in which steps does a "
+        "position hear from others?",
     )
 
 

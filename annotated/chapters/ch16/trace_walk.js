@@ -111,6 +111,7 @@ for (const [place, button] of frame.jumps) {
   }
 }
 [...frame.cards.children].forEach((card, i) => card.classList.toggle("walk-now", i === now));
+view.input("head").disabled = step.kind !== "map" || step.value.shape[0] === 1;
 frame.buttons.forEach((button, i) => button.setAttribute("aria-disabled", now === [0, steps.length - 1][i]));
 
 // ---- the picture

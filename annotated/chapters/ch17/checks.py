@@ -112,6 +112,9 @@ return strided, fixed
     return (n * (n + 1) // 2,) * 2  # that's every pair of full attention
     return (n * (stride + n / stride),) * 2
         # that tells how the number grows; a count is asked for
+    far = n * (n // stride - 1) // 2; return (n * stride - stride * (stride - 1) // 2 +
+        far, n * (stride + 1) // 2 + far)
+        # the formulas of section 17.2 hold if `stride` divides n; here it needn't
 min(i + 1, stride) + i // stride for i in range(n)
         -> min(i + 1, stride) + i // stride for i in range(n // stride * stride)
 i % stride + 1 + i // stride for i in range(n)

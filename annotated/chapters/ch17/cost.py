@@ -12,9 +12,9 @@ from torch.nn import functional as F
 
 from annotated.memory import kept_bytes
 from annotated.page.frames import Html
-from annotated.page.notebook import show
+from annotated.page.notebook import show, show_table
 from annotated.page.plots import LINES, OTHER, THIS, name_lines
-from annotated.page.records import span
+from annotated.page.records import grouped, span
 from annotated.sparse import block_layout, block_sparse_attention, local_pattern
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, Any]
 BLOCKS = tuple(f"blocks of {c}" for c in (32, 64, 128))
-#: the lines of both figures: colour, dashes, marker
+#: the lines of the figure: colour, dashes, marker
 LOOKS: dict[str, tuple[str, str, str]] = {
     "written out": (OTHER, LINES[2], "s"),
     "masked": (OTHER, LINES[1], "^"),
@@ -30,14 +30,16 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "blocks of 64": (THIS, LINES[0], "o"),
     "blocks of 32": (THIS, LINES[1], "^"),
     "blocks of 128": (THIS, LINES[2], "s"),
-    "sparse": (THIS, LINES[0], "o"),
-    "LSH": (OTHER, LINES[1], "^"),
-    "Transformer-XL": (OTHER, LINES[3], "D"),
-    "reversible": (OTHER, LINES[1], "v"),
-    "fused, short": (OTHER, LINES[0], "o"),
 }
-#: fused attention on windows as short as Transformer-XL's segments
-CONTROL = "fused, short"
+#: the ways of the table, in words
+WAYS = {
+    "fused": "full attention, fused",
+    "sparse": "sparse: a window, a stride",
+    "LSH": "LSH, one round",
+    "reversible": "full and fused, reversible",
+    "Transformer-XL": "Transformer-XL, segments of 128",
+    "fused, short": "full and fused, windows of 128",
+}
 
 
 def draw_line(
@@ -127,7 +129,8 @@ def cost_figure(record: Record) -> Html:
     at, best = widest(record)
     return show(
         figure,
-        title=f"At {length:,} positions, {best} win with up to {at:.0%} of pairs",
+        title=f"On a CPU, at {length:,} positions, {best} win with up to {at:.0%} of "
+        "pairs",
         caption="Forward and backward, medians: one CPU thread, one text, "
         f"{record['config']['heads']} heads {record['config']['width']} wide. Right: "
         "time as a multiple of the fused kernel's, by the share of causal pairs that a "
@@ -154,7 +157,7 @@ def cost_said(record: Record) -> str:
             f"- **A mask saves nothing.** At the lengths and windows of the charts, "
             f"the kernel takes {span(masked, '.1f')} times as long with a mask as "
             "without. (Without one, it knows that all later keys are hidden, and can "
-            "skip them.)",
+            "skip them.) On a GPU, it also rules out FlashAttention (17b).",
             f"- **What counts is blocks, not pairs.** {ends_said(record)}",
         )
     )
@@ -188,48 +191,31 @@ def flex_said(record: Record) -> str:
     )
 
 
-# ---- the one chart -------------------------------------------------------------------
+# ---- five ways -----------------------------------------------------------------------
 
 
-def chart_figure(record: Record) -> Html:
-    """Draw time and memory of each way at the longest length, a dot for each."""
-    figure, ax = plt.subplots(figsize=(8.6, 3.8))
+def chart_table(record: Record) -> Html:
+    """Show time and memory of each way at the longest length, and what it learns."""
     last, config = record["by length"][-1], record["config"]
-    for way, (_, seconds, _) in last["seconds"].items():
-        color, _, marker = LOOKS[way]
-        ax.plot(seconds, last["MB"][way], marker, color=color, ms=10)
-        up = {"sparse": 10, "LSH": -10}.get(way, 0)  # so that they don't meet
-        place = {"xytext": (10, up), "textcoords": "offset points", "va": "center"}
-        words = f"{way}: {seconds:.2f} s, {last['MB'][way]:.0f} MB"
-        ax.annotate(words, (seconds, last["MB"][way]), **place, color=color)
-    ax.set(xscale="log", yscale="log", xlim=(0.025, 0.75), ylim=(5, 500))
-    ax.set(xlabel="seconds for 1,000 characters", ylabel="MB")
-    ax.set_xticks((0.03, 0.1, 0.3), ("0.03", "0.1", "0.3"))
-    ax.set_yticks((10, 30, 100, 300), ("10", "30", "100", "300"))
-    ax.minorticks_off()
-    fast = min(last["seconds"], key=lambda way: last["seconds"][way][1])
-    small = min(last["MB"], key=last["MB"].__getitem__)
-    at = f"{last['length']:,}"
-    ends = "; ".join(
-        f"{named(way)} {last['seconds'][way][1]:.2f} seconds, {last['MB'][way]:.0f} MB"
-        for way in last["seconds"]
+    learned = grouped(record["learned"], "way")
+    rows = []
+    for way, words in WAYS.items():
+        seconds, MB = ("", "")
+        if way in last["MB"]:
+            seconds = f"{last['seconds'][way][1]:.2f}"
+            MB = f"{last['MB'][way]:.0f}"
+        bits = span([row["bits"] for row in learned[(way,)]], ".2f")
+        rows.append((words, seconds, MB, bits))
+    return show_table(
+        ("way", "seconds", "MB", "bits"),
+        rows,
+        caption=f"On one CPU thread, {config['layers']} layers, {config['d_model']} "
+        f"wide. A training step on {last['length']:,} characters: seconds for 1,000 of "
+        "them, and memory. Bits per character on new text, after each way has trained "
+        f"for {config['seconds']:.0f} seconds, in windows of {config['length']:,}, two "
+        "per step; three seeds. Transformer-XL and the last row read 16 places of the "
+        f"text at a time. Windows, strides and LSH's chunks are {config['stride']}.",
     )
-    return show(
-        figure,
-        title=f"At {at} characters {named(fast)} is fastest, {named(small)} needs "
-        "least memory",
-        alt=f"Dots: seconds for 1,000 characters and MB of a training step. {ends}.",
-        caption=f"A training step on one CPU thread, the same {config['layers']} "
-        f"layers, {config['d_model']} wide. Sparse: a head with a window of "
-        f"{config['stride']}, and one with a stride of {config['stride']}. LSH: one "
-        f"round, chunks of {config['chunk']}. Transformer-XL: segments of "
-        f"{config['segment']}. Reversible: with fused attention.",
-    )
-
-
-def named(way: str) -> str:
-    """Return a way as a sentence calls it."""
-    return {"LSH": "LSH attention", "sparse": "sparse attention"}.get(way, way)
 
 
 def kept_bytes_of(t: int = 4096, window: int = 64, block: int = 32) -> dict[str, int]:

@@ -163,7 +163,7 @@ def sight_figure(image: Bool[Tensor, "_ _"], row: int = 9, column: int = 9) -> H
         alt="The same letter five times, with the pixel to predict in a frame and the "
         f"pixels that one layer shows it shaded. {'; '.join(said)}.",
         caption="Framed: the pixel to predict. Pale: not read yet. Shaded: the pixels "
-        "that one layer can show, over both heads. “Column” shows the last pixel, "
+        "that the two heads of one layer can see. “Column” shows the last pixel, "
         "too. “One pixel off” is a row and the column of the pixel before.",
         title="Five views of the same past",
     )

@@ -33,7 +33,7 @@ for (let layer = 2, grows = true; grows; layer += 1) {
 const pairs = count(mask), heard = count(first.map((row) => row.map((l) => l > 0 && l <= layers)));
 const missing = all.some((i) => all.some((j) => wanted(i, j) && !first[i][j]));
 const until = missing ? 0 : Math.max(...first.flat());
-const parts = range(t / block);
+const parts = range(t / block), most = causal ? (parts.length * (parts.length + 1)) / 2 : parts.length ** 2;
 const blocks = sum(parts.map((a) => parts.filter((b) => range(block).some((i) => range(block)
   .some((j) => mask[a * block + i][b * block + j]))).length));
 
@@ -97,7 +97,7 @@ const spread = seen && (seen.length === 1 ? "one seed" : `${seen[0].toFixed(3)} 
   ["pairs heard so far", `${heard} of ${whole} (${percent(heard, whole)})`],
   ["until everyone has heard from everyone", missing ? "never" : plural(until)],
   ["pairs kept", `${pairs} of ${whole} (${percent(pairs, whole)})`],
-  [`pairs computed, in blocks of ${block}`, `${blocks * block * block} (${blocks} blocks)`],
+  [`pairs computed, in blocks of ${block}`, `${blocks * block * block} (${blocks} of ${most} blocks)`],
   [`pairs kept, with ${digits(long)} positions`, `${big(kept)} (${percent(kept, full)} of all)`],
 ].forEach(([name, value], n) => {
   text(0, lines + row * n, name);

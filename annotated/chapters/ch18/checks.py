@@ -63,6 +63,9 @@ optimizer.step()\n    return -> return
 return sum(losses)
     return sum(losses) / len(pieces)
         # the step is right, but the loss is divided once too often
+return sum(losses)
+    return sum(nats(model(x).mT, y, reduction="sum").item() for x, y in pieces) / total
+        # the step is right, but the loss is that after it; asked for is the one before
 optimizer.zero_grad() -> optimizer.zero_grad()\n    logits = [model(x) for x, _ in
         pieces]  # … when do you go backward
 """)

@@ -175,10 +175,10 @@ def hero(found: Mapping[str, tuple]) -> Html:
         figure,
         title="Done right, a trick hardly changes the step; nearly right, it does",
         alt=f"How far a step is off with five tricks. {'; '.join(said)}.",
-        caption="How far a step is from that of plain training, relative to its length "
-        "(0: at most 1e-8), with the small model and the eight short rows of section "
-        "18.2. Green: right. Red: a slip. (For the weights in bfloat16, Adam's rate is "
-        "0.0003.)",
+        caption="How far a step is from that of plain training, relative to its "
+        "length (0: at most 1e-8), with the model and rows of section 18.2. It's SGD's "
+        "step; for bfloat16 weights, Adam's at a rate of 0.0003. Green: right. Red: a "
+        "slip; what three of them cost in training, their sections say.",
     )
 
 
@@ -341,12 +341,13 @@ def scaling_figure(gradients: Float[Tensor, "n"], scale: float) -> Html:
     ax.set_xlabel("size of a gradient")
     return show(
         figure,
-        title=f"float16 loses {lost[0]:.1%} of these gradients; scaled, {lost[1]:.0%}",
+        title=f"float16 loses {lost[0]:.1%} of these numbers, "
+        f"{norms[0]:.1%} of the gradient; scaled, {lost[1]:.0%}",
         alt="Two humps of gradients on a line of sizes. As they are, they lie below "
         "float16's smallest number; multiplied, they lie between it and the largest.",
         caption="A loss's gradient at GPT-2's logits when training begins, for random "
-        "logits. Red: float16's smallest and largest numbers. All that is lost makes "
-        f"up {norms[0]:.1%} of the gradient's norm: the right words have nearly all.",
+        "logits. Red: float16's smallest and largest numbers. In the gradient's norm, "
+        "right words are nearly everything.",
     )
 
 
@@ -415,7 +416,7 @@ HALVES_SAID = {
     "float32": "float32",
     "autocast": "mixed: autocast to bfloat16",
     "bfloat16": "bfloat16 alone",
-    "stochastic": "bfloat16, rounded at random",
+    "stochastic": "bfloat16, stochastic rounding",
     "master": "bfloat16, with master weights",
 }
 
@@ -505,7 +506,7 @@ def halves_said(record: Record) -> str:
         f"{span(behind('bfloat16', 3e-3), '.2f')} bits per character behind float32 "
         f"at a rate of {3e-3:g}, and {span(behind('bfloat16', 3e-4), '.2f')} at "
         f"{3e-4:g}, where more steps are rounded away. Autocast, master weights and "
-        f"random rounding stay within {max(others):.2f} bits of float32."
+        f"stochastic rounding stay within {max(others):.2f} bits of float32."
     )
 
 

@@ -180,8 +180,12 @@ const share = percent ? `${percent}\u00a0% of it` : "none of it";
 const note = () => {
   if (stage > 0 && state.processes === 1) return " A single card has nobody to share with.";
   if (stage === 0 && state.processes > 1) return " The cards share nothing yet.";
+  if (stage === 2 && !peak.gradients) return " There are no gradients to share at that moment.";
   if (!before) return "";
-  return before.total === total ? " That's as before." : ` Before your last change, it was ${readable(before.total)}.`;
+  if (before.total === total) return " That's as before.";
+  if (readable(before.total) !== readable(total)) return ` Before your last change, it was ${readable(before.total)}.`;
+  const more = total - before.total;
+  return ` That's ${readable(Math.abs(more))} ${more > 0 ? "more" : "less"} than before.`;
 };
 const cards = data.cards.filter((card) => card * 1e9 - data.use >= total);
 return {

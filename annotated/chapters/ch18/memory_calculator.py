@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from annotated.gpt import GPTConfig
+from annotated.gpt2 import count_parameters
 from annotated.memory import largest_batch, training_memory
 from annotated.page.frames import Choice, Html, Slider, Switch, explorer, static
 
@@ -132,11 +133,12 @@ def memory_calculator() -> Html:
         "your card has 24. Which of these is enough, without any of the others: half "
         "the layers, autocast, checkpoints, or eight cards that share everything, with "
         "16 texts on each?",
-        caption="Memory through one training step; dotted, as it was before your last "
-        "change. Bold: cards on which your batch fits, with 1 GB left for the card "
-        "itself. Accumulating keeps the gradients of the piece before. What's shared, "
-        "but gathered for a moment, isn't counted. Heads have width 64, no dropout.",
+        caption="Memory through one training step; dotted, before your last change. "
+        "Bold: cards on which your batch fits, with 1 GB left for the card itself. A "
+        "GB is 10⁹ bytes; cards are sold by 2³⁰. Attention is fused, Adam isn't, and "
+        "what's gathered for a moment isn't counted. Heads have width 64, no dropout.",
     )
+    vocabulary = 3 * 4 * begin["batch"] * begin["length"] * begin["vocabulary"] / 1e9
     answer = (
         "<details><summary>Answer</summary><p>Only checkpoints. Half the layers still "
         f"take {gigabytes(begin | {'layers': begin['layers'] // 2})}, autocast takes "
@@ -144,10 +146,13 @@ def memory_calculator() -> Html:
         "take "
         f"{gigabytes(begin | {'processes': 8, 'shared': STAGES[3]})} each: they share "
         "parameters, gradients and Adam's numbers, but what fills a card is its own 16 "
-        f"texts. With checkpoints it's {gigabytes(begin | {'checkpointed': True})}. "
-        "(Fewer texts at a time help, too: with 4, accumulated, it's "
-        f"{gigabytes(begin | {'accumulating': True, 'batch': 4})}.)</p>"
-        "</details>"
+        f"texts. With checkpoints it's {gigabytes(begin | {'checkpointed': True})}, "
+        f"of which {vocabulary:.1f} are the three tables over the vocabulary: a fused "
+        "loss (18.9) has no such tables. (Fewer texts at a time help, too: with 4, "
+        f"accumulated, it's {gigabytes(begin | {'accumulating': True, 'batch': 4})}.)"
+        "</p><p>Why does autocast save so little? Those three tables stay in float32, "
+        "as do the residual stream and the weights. And it adds copies, of weights "
+        "and of attention's input.</p></details>"
     )
     return Html(str(made.text) + answer)
 
@@ -160,10 +165,17 @@ def sharded_said() -> str:
     config, options = asked(shared)
     use = training_memory(config, 1, shared["length"], **options)
     rest = use.activations / use.total
+    whole = training_memory(config, 1, shared["length"], foreach=True)
+    each, held = (
+        size / count_parameters(config)
+        for size in (whole.total, whole.total - whole.temporary)
+    )
     return (
-        f"With one text on each card, {name} takes {gigabytes(alone)} alone, and "
-        f"{gigabytes(shared)} on each of {cards} cards that divide everything. Of "
-        f"that, {rest:.0%} are activations."
+        f"With one text on each card, {name} takes {gigabytes(alone)} alone. That's "
+        f"{each:.0f} bytes per parameter and not {held:.0f}, because on a GPU, Adam's "
+        "update makes a temporary copy of all parameters (with `fused=True` it "
+        f"doesn't). On each of {cards} cards that divide everything, it takes "
+        f"{gigabytes(shared)}, and {rest:.0%} of that are activations."
     )
 
 

@@ -58,13 +58,15 @@ def timeline_figure(record: Record) -> Html:
         places = [start + (end - start) * (i + 1) / len(seen) for i in range(len(seen))]
         counted = [(told["held before"] + size) / 1e6 for size in seen]
         ax.plot(places, counted, color=COLOURS["ink"], linewidth=1.1)
-        fullest.append(places[seen.index(max(seen))])
-    logits, loss, _ = fullest
+        top = 0.99 * max(seen)  # where it is reached; it may stay there for a while
+        fullest.append(next(x for x, n in zip(places, seen, strict=True) if n > top))
+    logits, loss, update = fullest
     n = sum("forward" in name for name, _ in moments)  # blocks take equal shares
     xs = [0.0, *(logits * 0.98 * (i + 1) / n for i in range(n)), logits, loss]
     xs += [loss + (edges[2] - loss) * (i + 0.2) / n for i in range(n)]
-    xs += [edges[2], (1 + edges[2]) / 2, 1.0]
-    uses = [rest, *(use for _, use in moments), rest]
+    xs += [edges[2], update, update + 0.004, 1.0, 1.0]  # a copy of one tensor, briefly
+    after = moments[-1][1] | {"temporary": 0}
+    uses = [rest, *(use for _, use in moments), after, after, rest]
     heights = [[use[part] / 1e6 for use in uses] for part, *_ in LOOKS]
     stack = ax.stackplot(xs, *heights, colors=[color for *_, color, _ in LOOKS])
     for (_, name, _, alpha), area in zip(LOOKS, stack, strict=True):
@@ -84,7 +86,8 @@ def timeline_figure(record: Record) -> Html:
         f"grow. The highest point is at the {name}: {total:.0f} MB, "
         f"{peak['activations']} of activations, {peak['temporary']} temporary.",
         caption=f"A training step of a GPT-2 with {n} blocks. Areas: predicted. Line: "
-        "what PyTorch's profiler counted, from one allocation to the next.",
+        "what PyTorch's profiler counted, from one allocation to the next. Areas are "
+        "computed where a block or the loss begins or ends, and joined up between.",
     )
 
 
@@ -151,7 +154,9 @@ def block_table(config: GPTConfig, batch: int, length: int) -> Html:
         ("kept for the backward pass", "numbers", "MB"),
         [(name, formula, f"{size / 1e6:,.1f}") for name, formula, size in rows],
         caption=f"Width {config.d_model}, {batch} texts of {length:,} tokens, 4 bytes "
-        f"per number. The vocabulary has v = {config.vocab_size:,} words.",
+        f"per number. The vocabulary has v = {config.vocab_size:,} words. Attention is "
+        "fused; written out, it keeps tables of b · h · t · t numbers besides, "
+        f"{4 * batch * config.heads * length**2 / 1e9:.1f} GB each.",
     )
 
 

@@ -160,7 +160,7 @@ from annotated.checks import check
 # | `window` | an integer | 1 or more. It needn't divide `t`, and may be larger |
 # | result | `(t, v)` | |
 #
-# No tensor may hold nearly as many numbers as there are pairs. And don't loop over queries or chunks: all the scores are one product, of shape `(n, window, 2 * window)` for `n` chunks. Gradients reach `q`, `k` and `v`.
+# No tensor may hold nearly as many numbers as there are pairs. And don't loop over queries or chunks: with `n` chunks, all the scores can be one product, of shape `(n, window, 2 * window)`. Gradients reach `q`, `k` and `v`.
 #
 # *Example.* If all scores are equal and the value of a position is its number, then with a window of 3 the outputs are 0, 0.5, 1, 2, 3, 4, …: the average of the positions that each one sees.
 #

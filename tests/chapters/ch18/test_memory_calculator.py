@@ -50,9 +50,15 @@ def test_only_checkpoints_are_enough(shown):
     assert {name for name, size in found.items() if size < 24} == {"checkpoints"}
     answer = shown.select_one("details").text
     said = [int(size) for size in re.findall(r"(\d+) GB", answer)]
+    assert "of which 9.9 are the three tables" in answer  # 3 · 4 · 16 · 1024 · 50,257
     fewer = MEDIUM | {"accumulating": True, "batch": 4}
     found["fewer texts"] = calculator.memory_bytes(fewer)["total"] / 1e9
     assert said == [round(size) for size in found.values()]
     question = shown.select_one(".annotated-question").text
     assert f"needs {calculator.gigabytes(MEDIUM)} for batches of 16" in question
     assert calculator.memory_bytes(MEDIUM)["24"] < 16
+
+
+def test_what_an_update_takes_that_is_not_fused():
+    said = calculator.sharded_said()
+    assert "133 GB alone. That's 20 bytes per parameter and not 16" in said
