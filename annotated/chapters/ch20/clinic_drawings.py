@@ -100,6 +100,28 @@ def clinic_explorer(record: Mapping[str, Any]) -> Html:
     )
 
 
+def dear_words(record: Mapping[str, Any]) -> str:
+    """Return what the examinations that many order first tell, as a sentence."""
+    told = {p["name"]: findings(p) for p in record["patients"]}
+
+    def repeated(name: str) -> str:
+        same = [f[name] == f["the best possible loss"] for f in told.values()]
+        return f"({EXAMINATIONS[name]} minutes) for {sum(same)} of {len(same)}"
+
+    def having(examination: str, sign: str) -> list[str]:
+        return [n for n, f in told.items() if f[examination].startswith(sign)]
+
+    seen = having("an attention map", "Some")
+    missed = [n for n in having("who sees whom", "Logits") if n not in seen]
+    return (
+        "What many order first says little here. The verdict of the first loss is "
+        f"repeated by **another seed** {repeated('another seed')} patients, and by "
+        f"**more steps** {repeated('twice as many steps')}. "
+        f"**An attention map** shows the leaks of {' and '.join(seen)}, and not "
+        f"{' and '.join(missed)}'s."
+    )
+
+
 def ways_table(record: Mapping[str, Any]) -> Html:
     """Show, behind a click, each diagnosis, the shortest way, and what probes say."""
     rows: list[Sequence[str]] = []

@@ -9,7 +9,7 @@ import torch
 
 from annotated.attention import record_attention
 from annotated.chapters.ch20 import clinic
-from annotated.chapters.ch20.clinic_drawings import rounded, sentences
+from annotated.chapters.ch20.clinic_drawings import dear_words, rounded, sentences
 from tools import ROOT
 
 RECORD = json.loads((ROOT / "book/results/clinic.json").read_text("utf-8"))
@@ -112,6 +112,15 @@ def test_sentences_say_the_numbers_that_are_drawn():
                 assert f"{rounded(p[name]):.2f}" in said[examination], (p["name"], name)
         words = said["another seed"]  # whatever is judged stands last
         assert words.index(f"another {p['another']:.2f}. ") > words.index("With this")
+
+
+def test_what_dear_examinations_repeat_is_counted():
+    lea = BY_NAME["Lea"]  # with another seed alone, nobody can be as good
+    assert "(60 minutes) for 11 of 12 patients" in dear_words(RECORD)
+    patients = [lea | {"another": 1.5}, BY_NAME["Ada"], BY_NAME["Chen"]]
+    words = dear_words({"patients": patients})
+    assert "(60 minutes) for 3 of 3 patients" in words
+    assert "the leaks of Lea, and not Chen's" in words
 
 
 def test_the_shortest_way_leaves_one_patient():
