@@ -150,7 +150,7 @@ seen, repaired = chunk <= own, chunk < own  # (n, t)
 ch20.summaries_picture(seen, repaired)
 
 # %% [markdown]
-# The first column should be 0: token 0 reads the summary of tokens 0 to 3, of which it knows one. The repair is
+# Red is the leak: token 0, for example, reads the summary of tokens 0 to 3, of which it knows one. The repair is
 # `<`. No test of the causal mask would have found it, because that mask is right. (In
 # August 2026, such summaries of 64 tokens took a well-known small chat model to a validation loss of 0.02
 # bits per byte: [nanochat#844](https://github.com/karpathy/nanochat/issues/844).) <!-- cited: 0.02 -->
@@ -338,7 +338,7 @@ def told(name):
         {k: v for k, v in r.items() if k not in ("slip", "seed")} for r in rows
     ]
     say(
-        f"*Measured, medians of three seeds:* {slips()[name].said(runs)} "
+        f"*Measured, medians of {len(runs)} seeds:* {slips()[name].said(runs)} "
         f"*Repair:* {slips()[name].repair}"
     )
 
@@ -388,7 +388,7 @@ told("reads-padding")
 padded = [r for r in slip_record["rows"] if r["slip"] == "reads-padding"]
 lower = sum(r["masked"] - r["f1"] > 0.01 for r in padded)
 say(
-    f"Its F1 shows it with {lower} of {len(padded)} seeds: "
+    f"The F1 gives it away with {lower} of {len(padded)} seeds: "
     f"{dots((r['f1'] for r in padded), '.3f')}, and with a mask "
     f"{dots((r['masked'] for r in padded), '.3f')}. In that order, "
     f"{dots((r['wrong'] for r in padded), '.0f')} of 100 answers change."

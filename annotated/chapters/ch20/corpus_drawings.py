@@ -47,7 +47,8 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
     ax.imshow(asked, cmap=WEIGHTS, vmin=0, vmax=1, aspect="auto")
     for i, j in zip(*asked.nonzero(), strict=True):  # a NaN isn't zero either
         ink = "w" if asked[i, j] > 0.5 else COLOURS["ink"]
-        number = f"{100 * asked[i, j]:.0f}".replace("nan", "–")
+        full = asked[i, j] == 1  # three digits are too wide for a phone
+        number = "" if full else f"{100 * asked[i, j]:.0f}".replace("nan", "–")
         ax.text(j, i, number, ha="center", va="center", color=ink, size=9)
     ax.set_xticks(range(len(probes)), probes, rotation=35, ha="left")
     ax.set_yticks(range(len(families)), [SHORT.get(f, f) for f in families])
@@ -57,7 +58,7 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
         figure,
         title="Each probe finds its own family of faults, and some of others",
         caption="Recorded. Down: a family of faults; across: a probe, and which per "
-        "cent it found of those that it could be asked of. –: not asked of any.",
+        "cent it found of those that it was asked of (full colour: all; –: of none).",
         alt="A square of eleven families of faults by eleven probes: 100% on the "
         "diagonal. " + corpus_words(record),
     )

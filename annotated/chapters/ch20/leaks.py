@@ -154,14 +154,14 @@ def summaries_picture(seen: Tensor, repaired: Tensor) -> Html:
     both = torch.cat([seen, repaired])  # one matrix, so that columns line up
     matrix = Matrix(
         both.float(),
-        rows=[f"chunk {i} {sign} own" for sign in ("<=", "<") for i in range(n)],
+        rows=[f"{i} {sign} own" for sign in ("<=", "<") for i in range(n)],
         columns=[f"{i}" for i in range(t)],
         wrong=torch.cat([seen & ~repaired, torch.zeros_like(seen)]),
         narrow=True,
         digits=0,
         weights=True,
     )
-    caption = "A column for each of eight tokens. 1: it reads that chunk's summary."
+    caption = "Down: a chunk; across: eight tokens. 1: the token reads its summary."
     return chain(matrix, caption=caption)
 
 
