@@ -453,12 +453,21 @@ corpus_drawings.corpus_picture(corpus)
 
 # %% tags=["remove-input"]
 say(corpus_drawings.corpus_words(corpus))
+leaky = [
+    {name: state for name, state, _ in p["probes"]}
+    for p in clinic["patients"]
+    if p["name"] in ("Bo", "Chen", "Lea")
+]
+finds = {
+    n: sum(one[n] == "failed" for one in leaky) for n in ("padding", "cache")
+}
 say(
     "Faults and probes have one author and grew together, so this means that none is "
     "forgotten, and not that yours will be found. Nor is a dash a pass: of models that "
     "read the future, *scores* finds "
-    f"{corpus_drawings.failing(corpus, 'future', 'scores')}, *padding* and *cache* "
-    "weren't asked, and in the clinic, where they were, they fail, too."
+    f"{corpus_drawings.failing(corpus, 'future', 'scores')}, and *padding* and "
+    f"*cache* {corpus_drawings.failing(corpus, 'future', 'cache')}. Asked of Bo, Chen "
+    f"and Lea in the clinic, they find {finds['padding']} and {finds['cache']}."
 )
 
 # %% [markdown]
