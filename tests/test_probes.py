@@ -184,7 +184,7 @@ def test_everything_can_be_asked_of_one_model():
     )
     assert {one.state for one in report.outcomes} == {"passed"}, report
     assert "beams in any order" in report["cache"].said
-    assert "learnt by heart" in report["parameters"].said
+    assert "learned by heart" in report["parameters"].said
 
 
 def test_a_test_may_require_soundness():

@@ -298,8 +298,8 @@ def _by_heart(s: Subject, tops: list[nn.Module]) -> str:
     if not values[-1] < 0.5 * values[0]:
         raise Failed(
             f"100 steps of Adam on one batch lower its loss from {values[0]:.3f} "
-            f"to {values[-1]:.3f} only: it can't be learnt by heart",
+            f"to {values[-1]:.3f} only: it can't be learned by heart",
             None,
             text.tolist(),
         )
-    return f"one batch is learnt by heart ({values[0]:.2f} to {values[-1]:.2f})"
+    return f"one batch is learned by heart ({values[0]:.2f} to {values[-1]:.2f})"

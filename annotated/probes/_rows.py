@@ -126,7 +126,7 @@ def _padding(s: Subject) -> str:
     if wanted:
         try:
             for n in (1, 3, 8):
-                _padded(s, text, sources, n, "in front")
+                _padded(s, text, sources, n, "in front of")
             _ragged(s, front=True)
             said.append("nor in front")
         except Broken as error:
@@ -149,7 +149,7 @@ def _pads(x: Tensor, n: int, pad: int, front: bool = False) -> Tensor:
 def _padded(
     s: Subject, text: Tensor, sources: Tensor | None, n: int, side: str
 ) -> None:
-    front, pad = side == "in front", s.o.pad
+    front, pad = side == "in front of", s.o.pad
     if s.kind == "translation":
         cases = [
             ("source", text, _pads(sources, n, pad, front)),
@@ -173,7 +173,7 @@ def _padded(
             row, i = divmod(int(moved.argmax()), moved.shape[1])
             many = int((moved > s.tolerance * s.scale).sum())
             raise Failed(
-                f"{n} × padding {side} of the {name} moves logits of real tokens: "
+                f"{n} × padding {side} the {name} moves logits of real tokens: "
                 f"logit {i} of row {row} by {moved.max():.2g}, {many} in all",
                 (row, i),
                 (short[row].tolist(), _pads(short[[row]], n, pad, front)[0].tolist()),

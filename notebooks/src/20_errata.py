@@ -21,7 +21,7 @@ ch20.triumph_figure(ch20.triumph()[2])
 # message, and the only one that you get:** nothing crashed, and nothing will.
 #
 # Most faults of a Transformer are silent. This chapter finds them with questions whose answers
-# you know beforehand. It puts this book under its own questions, then the five documents that
+# you know beforehand. It puts this book under its own questions, then the five texts that
 # the book follows, and then it hands you the stethoscope: in a clinic, twelve models wait for
 # you.
 #
@@ -150,7 +150,7 @@ seen, repaired = chunk <= own, chunk < own  # (n, t)
 ch20.summaries_picture(seen, repaired)
 
 # %% [markdown]
-# The first column should be 0: token 0 reads the summary of tokens 0 to 3, of which it knows one. The repair is
+# Red is the leak: token 0, for example, reads the summary of tokens 0 to 3, of which it knows one. The repair is
 # `<`. No test of the causal mask would have found it, because that mask is right. (In
 # August 2026, such summaries of 64 tokens took a well-known small chat model to a validation loss of 0.02
 # bits per byte: [nanochat#844](https://github.com/karpathy/nanochat/issues/844).) <!-- cited: 0.02 -->
@@ -161,8 +161,8 @@ from annotated.page.notebook import show_source
 show_source(ch20.SummaryAttention, fold="Attention that reads summaries")
 
 # %% [markdown]
-# **So cut where no chunk ends.** Keep an odd number of tokens, 1, 3, 7, 15 or 31, since chunks mostly have an even
-# number, and take texts longer than every chunk and window. Or change one token $j$ at a time, and draw which
+# **So cut where no chunk ends**: after position 0, 2, 6, 14 or 30, since chunks mostly have an even number of
+# tokens. And take texts longer than every chunk and window. Or change one token $j$ at a time, and draw which
 # logits $i$ move. Below the line is the past, above it the future:
 
 # %% Figure: who sees whom tags=["hide-input"]
@@ -236,8 +236,8 @@ print(wrapped(report))
 
 # %% [markdown]
 # Read it from the crosses. **future** names the smallest example, the shape of the leak (*within chunks of
-# 4*) and its size. **scores** adds up the chances of all texts of a few tokens. A model that says how likely
-# each text is must give 1 in all; one that peeks gives each text a chance that was chosen knowing the
+# 4*) and its size. **scores** adds up the chances of all texts of a few tokens, the first given (so of ten digits,
+# three tokens make 100 texts). An honest model gives 1 in all; one that peeks gives each text a chance that was chosen knowing the
 # text, and the sum is far too large. And what *couldn't* be asked is **not asked**, never passed:
 # it says which argument is missing, such as `pad=` or `step=` for a cache.
 # [Page 20c](20c_your_model.ipynb) takes a model from a library, and makes a test of it in one line,
@@ -273,10 +273,9 @@ print(
 
 # %% [markdown]
 # LSH attention sorts the whole text by bucket, so later tokens decide whom an earlier one meets
-# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). What does that
-# mean? The loss that we print is not quite the loss of what the model would write, because the future isn't
-# there yet when it writes. And what doesn't it mean? That our losses are *bought* with it. Ask again with
-# 20.1, random text, four symbols:
+# ([chapter 13](13_lsh_attention.ipynb#138-the-sort-sees-the-future)). So
+# the loss that we print is not quite the loss of what the model would write, because the future isn't
+# there yet when it writes. Are our losses *bought* with it? Ask again with 20.1, random text, four symbols:
 
 # %% tags=["remove-input", "remove-stdout"]
 from annotated.page.notebook import recorded, say
@@ -292,7 +291,8 @@ by_model = {
 say(
     f"After {random_text['steps']} steps, three seeds, the Reformer has "
     f"{by_model['reformer']}, a GPT {by_model['gpt']}, where ln 4 = 1.3863 is honest. "
-    "Nothing is gained: the sort has no gradient that could teach anybody to use it."
+    "This run gains nothing. Another could: no gradient passes the sort, but what the "
+    "sort selects gets one."
 )
 
 # %% [markdown]
@@ -301,8 +301,8 @@ say(
 #
 # ## 20.5 In which order?
 #
-# "Let's train it again with another seed" costs an hour and rules out next to nothing. These cost seconds,
-# from top to bottom:
+# "Let's train it again with another seed" costs an hour, and mostly repeats what the first loss said. These
+# cost seconds, from top to bottom:
 #
 # | ask | it rules out | it costs |
 # |---|---|---|
@@ -338,7 +338,8 @@ def told(name):
         {k: v for k, v in r.items() if k not in ("slip", "seed")} for r in rows
     ]
     say(
-        f"*Measured:* {slips()[name].said(runs)} *Repair:* {slips()[name].repair}"
+        f"*Measured, medians of {len(runs)} seeds:* {slips()[name].said(runs)} "
+        f"*Repair:* {slips()[name].repair}"
     )
 
 
@@ -379,11 +380,19 @@ told("glorot-embeddings")
 
 # %% [markdown]
 # **A good score that proves nothing** *(batch)*. A classifier takes no padding mask. It learns anyway, since it
-# sees the same amount of padding in training and test, and its F1 is hardly worse. Then a customer sends
-# one text alone, or one long text arrives in a batch of short ones.
+# sees the same amount of padding in training and test. Then a customer sends one text alone, or one long
+# text arrives in a batch of short ones.
 
 # %% tags=["remove-input"]
 told("reads-padding")
+padded = [r for r in slip_record["rows"] if r["slip"] == "reads-padding"]
+lower = sum(r["masked"] - r["f1"] > 0.01 for r in padded)
+say(
+    f"The F1 gives it away with {lower} of {len(padded)} seeds: "
+    f"{dots((r['f1'] for r in padded), '.3f')}, and with a mask "
+    f"{dots((r['masked'] for r in padded), '.3f')}. In that order, "
+    f"{dots((r['wrong'] for r in padded), '.0f')} of 100 answers change."
+)
 
 # %% [markdown]
 # **The mean that isn't there** *(claim)*. Why divide by $\sqrt k$? "Because the mean of the dot products
@@ -394,8 +403,8 @@ told("reads-padding")
 told("mean-grows")
 
 # %% [markdown]
-# And here are all of them. Type into the field (*mask*, *padding*, *S2*), sort by a column,
-# open a row to see its code and its runs. Each row names the test that would fail if this book's own code
+# And here are all of them; S0 to S4 are [the five texts](../book/sources.md). Type into the field (*mask*,
+# *S2*), sort by a column, open a row to see its code and its runs. Each row names the test that would fail if this book's own code
 # made the mistake.
 
 # %% Table: all slips of the sources tags=["hide-input"]
@@ -420,15 +429,17 @@ clinic_drawings.clinic_explorer(clinic)
 
 # %% [markdown]
 # When you've seen a few, compare. The shortest way is computed from the record: the fewest minutes whose answers
-# leave one patient of the twelve. Beside it is what the probes said, without knowing the diagnosis.
+# leave one patient of the twelve. Beside it are the probes that fail, mostly several: *future* reads its changed
+# texts as one batch, so it fails if rows mix; *batch* and *padding* also change the padding, which lies in the
+# future; *order* and *cache* read step by step, where there is no future yet.
 
 # %% Table: the diagnoses, and the shortest ways tags=["hide-input"]
 clinic_drawings.ways_table(clinic)
 
+# %% tags=["remove-input"]
+say(clinic_drawings.dear_words(clinic))
+
 # %% [markdown]
-# Look at what's missing from the ways: an attention map, another seed, more steps. They're what many of us
-# order first.
-#
 # ## 20.8 Pitfalls, and where probes end
 #
 # A tool that claims to find faults must be measured, too. Here are small models with one fault each, most
@@ -442,18 +453,32 @@ corpus_drawings.corpus_picture(corpus)
 
 # %% tags=["remove-input"]
 say(corpus_drawings.corpus_words(corpus))
+leaky = [
+    {name: state for name, state, _ in p["probes"]}
+    for p in clinic["patients"]
+    if p["name"] in ("Bo", "Chen", "Lea")
+]
+finds = {
+    n: sum(one[n] == "failed" for one in leaky) for n in ("padding", "cache")
+}
+say(
+    "Faults and probes have one author and grew together, so this means that none is "
+    "forgotten, and not that yours will be found. Nor is a dash a pass: of models that "
+    "read the future, *scores* finds "
+    f"{corpus_drawings.failing(corpus, 'future', 'scores')}, and *padding* and "
+    f"*cache* {corpus_drawings.failing(corpus, 'future', 'cache')}. Asked of Bo, Chen "
+    f"and Lea in the clinic, they find {finds['padding']} and {finds['cache']}."
+)
 
 # %% [markdown]
-# One fault sets off several probes. A model that reads the future sees the padding behind a text, and misses the
-# future when it reads step by step. So read a report as you ask, the cheapest question first. Four things no probe
-# of this kind sees:
+# Four things no probe of this kind sees:
 #
 # - **A leak outside the model.** Test sentences in the training data, a vocabulary built on the test set, the
 #   best of twenty seeds: the model is sound, the experiment isn't.
 # - **A wrong number.** A learning rate ten times too high is no fault of a function.
-# - **What these texts don't reach.** A window of 4,096 is causal for 64 tokens, whatever it does later. So give
-#   texts longer than every chunk.
-# - **Whether a fault matters.** The Reformer's doesn't gain anything; a mask of −20 may, one day.
+# - **What these texts don't reach.** If a mask is wrong from position 4,096 on, texts of 64 tokens pass. So give
+#   texts longer than every window and chunk.
+# - **Whether a fault matters.** The Reformer gained nothing by its own; a mask of −20 may, one day.
 #
 # And two ways to fool yourself with a probe of your own: cut where chunks end, or leave dropout on, so that
 # everything moves.

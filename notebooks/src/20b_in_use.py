@@ -2,7 +2,7 @@
 # # 20b. In code you may be using today
 #
 # You fine-tune the captioning model GIT with Hugging Face's `transformers`. The loss falls, captions
-# come out, nothing is red. From version 4.49 to July 2026, your model learnt to predict not the next word, but
+# come out, nothing is red. From version 4.49 to July 2026, your model learned to predict not the next word, but
 # the one after.
 #
 # This page collects thirty faults like that from public reports, of 2018 to 2026. **Each is re-created in a few
@@ -22,7 +22,7 @@
 # **The ignored class** (2018, [BERT-pytorch#32](https://github.com/codertimo/BERT-pytorch/issues/32)). A popular
 # BERT had two tasks and one loss, told to ignore id 0, which is padding. But in the second task, 0 is
 # the class "not the next sentence". Its loss fell fast, and
-# its accuracy stayed at 50 %. <!-- cited: 50 % --> Here is the mystery in full, a model that always
+# its accuracy stayed at 50%. <!-- cited: 50% --> Here is the mystery in full, a model that always
 # says yes:
 
 # %%
@@ -177,7 +177,7 @@ play(
 # 1. **Causal**: what's said about token $t$ depends on the tokens before it, and on nothing else.
 # 2. **A whole distribution**: every token gets a chance, they add up to 1, and then you look which one came.
 # 3. **Score, then update**: a model may learn from the test text, but from tokens that are scored already.
-# 4. **One pass**: nobody goes back with what was learnt later.
+# 4. **One pass**: nobody goes back with what was learned later.
 #
 # Here is each of them broken. A tiny model that counts tokens as it goes breaks the last two, by the moment when it counts:
 
@@ -236,7 +236,7 @@ print(len(word.encode()), sum(len(text.encode()) for text in decoded))
 
 # %% [markdown]
 # A lone byte isn't a letter, so it's decoded to `�`, and that is three bytes long. On a whole validation text, it made
-# one entry 4 % <!-- cited: 4 % --> better ([#1289](https://github.com/openai/parameter-golf/pull/1289)): 1.0819, <!-- cited: 1.0819 --> and 1.1266 <!-- cited: 1.1266 --> once its author had
+# one entry 4% <!-- cited: 4% --> better ([#1289](https://github.com/openai/parameter-golf/pull/1289)): 1.0819, <!-- cited: 1.0819 --> and 1.1266 <!-- cited: 1.1266 --> once its author had
 # counted again. No probe of the model sees it. **Divide by the length of the text itself, and assert it.**
 #
 # ## 20b.6 Quick questions

@@ -593,11 +593,20 @@ def test_a_diagnosis_is_judged_and_a_shorter_way_named(alone):
     shown.put(patient="Dana")
     shown.root.get_by_role("button", name="begin anew").click()
     assert decide(shown, "not yet").startswith("Choose")
-    assert decide(shown, "it overfits").startswith("No.")
-    assert "You haven't asked" in decide(shown, "its norm mixes all positions")
+    right = "its label is the symbol that it reads"
+    assert decide(shown, right).startswith("Order something first")
+    assert shown.words()[0] == "Dana: 0 minutes"
     order(shown, "another seed", key="Space")
-    said = decide(shown, "its label is the symbol that it reads")
-    assert said.startswith("Right, after 60 minutes") and "2 minutes" in said
+    assert decide(shown, "it overfits").startswith("No, and 30 minutes are lost.")
+    assert "tells the two apart" in decide(shown, "padding counts in its loss")
+    said = decide(shown, right)
+    assert said.startswith("Right, after 120 minutes") and "2 minutes" in said
+    assert "so far 6 of the other patients answer alike" in said
+    order(shown, "what the loss asks for")
+    assert "Look again at “what the loss" in decide(shown, "padding counts in its loss")
+    assert shown.words()[0] == "Dana: 152 minutes"
     shown.root.get_by_role("button", name="begin anew").click()
     order(shown, "what the loss asks for")
-    assert "No way is shorter" in decide(shown, "its label is the symbol that it reads")
+    assert "No way is shorter" in decide(shown, right)
+    prices = shown.control("examination").locator("option").all_text_contents()
+    assert prices[0] == "the best possible loss (1 min)"

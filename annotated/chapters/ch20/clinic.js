@@ -1,13 +1,14 @@
 // Chapter 20: the clinic; body of function (state, data, view, numbers). The reader orders
-// examinations of a recorded patient, which cost minutes, and names what is the matter.
+// examinations of a recorded patient, which cost minutes, as wrong diagnoses do.
 
 const { range } = numbers;
 const names = Object.keys(data.minutes);
 const patient = data.patients.find((one) => one.name === state.patient);
 const seen = view.once("seen", () => new Map());
-if (!seen.has(patient.name)) seen.set(patient.name, { ordered: [], shown: null, verdict: "" });
+if (!seen.has(patient.name)) seen.set(patient.name, { ordered: [], shown: null, verdict: "", wrong: 0 });
 const file = seen.get(patient.name);
 const minutes = (list) => list.reduce((sum, name) => sum + data.minutes[name], 0);
+const spent = () => minutes(file.ordered) + data.wrong * file.wrong;
 const clock = (n) => `${n} minute${n === 1 ? "" : "s"}`;
 const quoted = (list) => list.map((name) => `“${name}”`).join(" and ");
 
@@ -18,19 +19,23 @@ const alike = (way) => data.patients.filter((one) =>
 // ---- what the reader does
 
 function decided() {
-  const truth = patient.diagnosis, spent = minutes(file.ordered);
+  const truth = patient.diagnosis, others = alike(file.ordered).length - 1;
+  if (state.diagnosis === data.undecided) return "Choose a diagnosis first.";
+  if (!file.ordered.length) return "Order something first: a complaint alone is no evidence.";
   if (state.diagnosis === truth) {
-    const short = spent <= minutes(best) && alike(file.ordered).length === 1
-      ? "No way is shorter."
+    const guessed = others ? `A guess: so far ${others} of the other patients answer alike. ` : "";
+    const short = spent() <= minutes(best) && !others ? "No way is shorter."
       : `${quoted(best)} would have told it from all others: ${clock(minutes(best))}.`;
-    return `Right, after ${clock(spent)}: ${truth}. ${short}`;
+    return `Right, after ${clock(spent())}: ${truth}. ${guessed}${short}`;
   }
+  file.wrong += 1;
+  const no = `No, and ${data.wrong} minutes are lost.`;
   const other = data.patients.find((one) => one.diagnosis === state.diagnosis);
-  if (!other) return state.diagnosis === data.undecided ? "Choose a diagnosis first."
-    : "No. Nobody here has that. What would show it?";
-  const apart = names.find((name) => other.findings[name] !== patient.findings[name]);
-  return `No. With that, “${apart}” would say: “${other.findings[apart]}” `
-    + (file.ordered.includes(apart) ? "Look again." : "You haven't asked.");
+  if (!other) return `${no} Nobody here has that. What would show it?`;
+  const apart = names.filter((name) => other.findings[name] !== patient.findings[name]);
+  const asked = apart.find((name) => file.ordered.includes(name));
+  return asked ? `${no} Look again at “${asked}”.`
+    : `${no} Nothing that you've asked tells the two apart. “${apart[0]}” does.`;
 }
 view.once("buttons", () => {
   const button = (input, words, press) => {
@@ -39,6 +44,10 @@ view.once("buttons", () => {
     made.addEventListener("click", press);
     view.input(input).parentElement.append(made);
   };
+  for (const option of view.input("examination").options) {
+    option.value = option.text; // prices are read before anything is ordered
+    option.text += ` (${data.minutes[option.value]} min)`;
+  }
   const again = () => view.input("patient").dispatchEvent(new Event("input"));
   const now = () => seen.get(view.input("patient").value);
   button("patient", "begin anew", () => {
@@ -69,7 +78,7 @@ const svg = view.svg(wide, phone ? high + 290 : 298,
 const text = (x, y, words, style = {}) => view.add(svg, "text", { x, y, text: words, ...style });
 const box = (x, y, width, height, style) => view.add(svg, "rect", { x, y, width, height, ...style });
 
-text(0, 16, `${patient.name}: ${clock(minutes(file.ordered))}`, { class: "strong" });
+text(0, 16, `${patient.name}: ${clock(spent())}`, { class: "strong" });
 if (phone && !file.ordered.length) text(0, 42, "Nothing is ordered yet.");
 (phone ? file.ordered.slice(-listed) : names).forEach((name, i) => {
   const ordered = file.ordered.includes(name);

@@ -254,6 +254,7 @@ EXAMINATIONS = {
     "another seed": 60,
     "twice as many steps": 120,
 }
+WRONG = 30  #: minutes that a wrong diagnosis costs: a repair that repairs nothing
 
 
 # ---- training, and writing -----------------------------------------------------------
@@ -471,10 +472,19 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
     elif "." not in asked:
         wants = "the next, but no end"
     words = [text.strip("^.·") for text in p["writes"]]
-    pairs = [a == b for w in words for a, b in zip(w, w[3:], strict=False)]
-    rule = "The rule shows" if sum(pairs) > len(pairs) / 2 else "The rule is lost"
+    fours = [w[i : i + 4] for w in words for i in range(len(w) - 3)]
+    kept = [four[0] == four[3] for four in fours if len({*four}) > 1]  # not "aaaa"
+    rule = "The rule shows" if 3 * sum(kept) > 2 * len(kept) else "The rule is lost"
     ends = "every" if all(w.endswith(".") for w in p["writes"]) else "not every"
     worse = p["loss"] > 1.1 * sum(p["curve"][-2:]) / 2
+    length, keys = len(p["map"]), len(p["map"][0])  # more keys: summaries
+    chunks = [CHUNK * (n + 1) - 1 for n in range(keys - length)]
+    last = [*range(length), *(min(i, length - 1) for i in chunks)]  # letter of a key
+    late = any(
+        weight and at > i
+        for i, row in enumerate(p["map"])
+        for weight, at in zip(row, last, strict=True)
+    )
     dead = ", ".join(kind for kind, norm in p["gradients"].items() if norm == 0)
     differ = "They differ, by far more than rounding."
     same = "They are the same, up to rounding."
@@ -488,10 +498,10 @@ def findings(p: Mapping[str, Any]) -> dict[str, str]:
         "gradients, part by part": f"There's none for: {dead}."
         if dead
         else "Every part gets a gradient.",
-        "an attention map": "",
+        "an attention map": f"{'Some' if late else 'No'} weight lies on later letters.",
         "what it writes": f"{rule}; {ends} text ends.",
         "step by step, with a cache": differ if p["cache"] > 1e-3 else same,
-        "one batch by heart": "Learnt." if p["heart"] < 0.5 * best else "Not learnt.",
+        "one batch by heart": "Learned." if p["heart"] < 0.5 * best else "Not learned.",
         "another seed": near(p["another"], best),
         "twice as many steps": near(p["longer"], best),
     }

@@ -17,6 +17,8 @@ SHORT = {"modes and numbers": "modes"}
 def corpus_shares(record: Mapping[str, Any]) -> tuple[list[str], torch.Tensor]:
     """Return families of faults, and which share of each (f) every probe (n) found.
 
+    A share is of those that the probe could be asked of; NaN where there's none.
+
     Args:
         record: that of the benchmark ``probes``.
     """
@@ -24,11 +26,12 @@ def corpus_shares(record: Mapping[str, Any]) -> tuple[list[str], torch.Tensor]:
     for row in record["faults"]:
         faults.setdefault(row["family"], []).append(row)
     families = [name for name in NAMES if name in faults]
-    shares = [
-        [sum(n in row["said"] for row in faults[f]) / len(faults[f]) for n in NAMES]
-        for f in families
+    states = [
+        [[row["states"][n] for row in faults[f]] for n in NAMES] for f in families
     ]
-    return families, torch.tensor(shares)
+    failed = [[one.count("failed") for one in family] for family in states]
+    asked = [[len(one) - one.count("not asked") for one in family] for family in states]
+    return families, torch.tensor(failed) / torch.tensor(asked)
 
 
 def corpus_picture(record: Mapping[str, Any]) -> Html:
@@ -42,9 +45,10 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
     figure, ax = plt.subplots(figsize=(8.4, 4.2))
     asked = shares[:, [name != "call" for name in NAMES]].numpy()
     ax.imshow(asked, cmap=WEIGHTS, vmin=0, vmax=1, aspect="auto")
-    for i, j in zip(*asked.nonzero(), strict=True):
+    for i, j in zip(*asked.nonzero(), strict=True):  # a NaN isn't zero either
         ink = "w" if asked[i, j] > 0.5 else COLOURS["ink"]
-        number = f"{100 * asked[i, j]:.0f}" if asked[i, j] < 1 else ""
+        full = asked[i, j] == 1  # three digits are too wide for a phone
+        number = "" if full else f"{100 * asked[i, j]:.0f}".replace("nan", "–")
         ax.text(j, i, number, ha="center", va="center", color=ink, size=9)
     ax.set_xticks(range(len(probes)), probes, rotation=35, ha="left")
     ax.set_yticks(range(len(families)), [SHORT.get(f, f) for f in families])
@@ -52,12 +56,18 @@ def corpus_picture(record: Mapping[str, Any]) -> Html:
     ax.grid(visible=False)
     return show(
         figure,
-        title="Each probe finds its own family, and what it does elsewhere",
-        caption="Recorded. Down: a family of faults; across: a probe, and how many of "
-        "them it found, in per cent. Dark: all.",
+        title="Each probe finds its own family of faults, and some of others",
+        caption="Recorded. Down: a family of faults; across: a probe, and which per "
+        "cent it found of those that it was asked of (full colour: all; –: of none).",
         alt="A square of eleven families of faults by eleven probes: 100% on the "
         "diagonal. " + corpus_words(record),
     )
+
+
+def failing(record: Mapping[str, Any], family: str, probe: str) -> str:
+    """Return of how many faults of a family a probe failed: "7 of 8" that it asked."""
+    states = [f["states"][probe] for f in record["faults"] if f["family"] == family]
+    return f"{states.count('failed')} of {len(states) - states.count('not asked')}"
 
 
 def corpus_words(record: Mapping[str, Any]) -> str:

@@ -151,19 +151,18 @@ def reach_figure(
 def summaries_picture(seen: Tensor, repaired: Tensor) -> Html:
     """Draw which token reads which summary, (n, t), as it stood and as it should be."""
     n, t = seen.shape
-    labels = {
-        "rows": [f"chunk {i}" for i in range(n)],
-        "columns": [f"{i}" for i in range(t)],
-        "narrow": True,
-        "digits": 0,
-        "weights": True,
-    }
-    return chain(
-        Matrix(seen.float(), "chunk <= own", wrong=seen & ~repaired, **labels),
-        "→",
-        Matrix(repaired.float(), "chunk < own", **labels),
-        caption="A column for each of eight tokens. 1: it reads that chunk's summary.",
+    both = torch.cat([seen, repaired])  # one matrix, so that columns line up
+    matrix = Matrix(
+        both.float(),
+        rows=[f"{i} {sign} own" for sign in ("<=", "<") for i in range(n)],
+        columns=[f"{i}" for i in range(t)],
+        wrong=torch.cat([seen & ~repaired, torch.zeros_like(seen)]),
+        narrow=True,
+        digits=0,
+        weights=True,
     )
+    caption = "Down: a chunk; across: eight tokens. 1: the token reads its summary."
+    return chain(matrix, caption=caption)
 
 
 # ---- why equal shapes, and why no tolerance ------------------------------------------

@@ -9,10 +9,12 @@ import torch
 
 from annotated.attention import record_attention
 from annotated.chapters.ch20 import clinic
+from annotated.chapters.ch20.clinic_drawings import dear_words, rounded, sentences
 from tools import ROOT
 
 RECORD = json.loads((ROOT / "book/results/clinic.json").read_text("utf-8"))
 BY_NAME = {p["name"]: p for p in RECORD["patients"]}
+MAP = "an attention map"
 PATIENTS = {p.name: p for p in clinic.PATIENTS}
 
 
@@ -62,6 +64,63 @@ def test_what_a_loss_asks_for_is_read_from_its_gradient(name, asked):
     assert "".join(told) == asked
     padded = clinic.asked_at(PATIENTS["Fay"], torch.tensor([ids]))
     assert padded[-3:] == ["·", "·", ""]
+
+
+def told(examination, **changed):
+    """What an examination says of Ada's record, with some of it changed."""
+    return clinic.findings(BY_NAME["Ada"] | changed)[examination]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("^abcabcabc.", "shows"),
+        ("^aabaabaab.", "shows"),
+        ("^hhhhhhhhhhhh.", "is lost"),  # a constant fits any rule
+        ("^·fbfffffffffff.", "is lost"),
+        ("^abababab.", "is lost"),
+        ("^^.", "is lost"),
+    ],
+)
+def test_the_rule_is_seen_in_letters_that_differ(text, rule):
+    said = told("what it writes", writes=[text] * 3)
+    assert said == f"The rule {rule}; every text ends."
+
+
+def test_a_map_tells_weight_on_later_letters():
+    kept = {n for n, p in BY_NAME.items() if "No weight" in clinic.findings(p)[MAP]}
+    assert BY_NAME.keys() - kept == {"Bo", "Lea"}
+    # five letters, and summaries of 0 to 3 and of 4; a row sees those that have ended
+    for i, key, weight in [(3, 5, "No"), (4, 6, "No"), (2, 5, "Some"), (3, 6, "Some")]:
+        weights = torch.eye(5, 7)
+        weights[i, key] = 0.5
+        assert (
+            told(MAP, map=weights.tolist()) == f"{weight} weight lies on later letters."
+        )
+
+
+def test_sentences_say_the_numbers_that_are_drawn():
+    for p in RECORD["patients"]:
+        said = sentences(p)
+        for examination, names in {
+            "the best possible loss": ("loss", "floor"),
+            "one batch by heart": ("heart",),
+            "another seed": ("loss", "floor", "another"),
+            "twice as many steps": ("loss", "floor", "longer"),
+        }.items():
+            for name in names:
+                assert f"{rounded(p[name]):.2f}" in said[examination], (p["name"], name)
+        words = said["another seed"]  # whatever is judged stands last
+        assert words.index(f"another {p['another']:.2f}. ") > words.index("With this")
+
+
+def test_what_dear_examinations_repeat_is_counted():
+    lea = BY_NAME["Lea"]  # with another seed alone, nobody can be as good
+    assert "(60 minutes) for 11 of 12 patients" in dear_words(RECORD)
+    patients = [lea | {"another": 1.5}, BY_NAME["Ada"], BY_NAME["Chen"]]
+    words = dear_words({"patients": patients})
+    assert "(60 minutes) for 3 of 3 patients" in words
+    assert "the leaks of Lea, and not Chen's" in words
 
 
 def test_the_shortest_way_leaves_one_patient():

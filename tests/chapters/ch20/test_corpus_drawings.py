@@ -5,12 +5,21 @@ import torch
 from annotated.chapters.ch20 import corpus_drawings as ch20
 from annotated.probes import NAMES
 
+
+def fault(family, failed="", not_asked=""):
+    """A row: all probes that aren't named have passed."""
+    states = dict.fromkeys(NAMES, "passed")
+    states |= dict.fromkeys(failed.split(), "failed")
+    states |= dict.fromkeys(not_asked.split(), "not asked")
+    return {"family": family, "states": states, "said": dict.fromkeys(failed.split())}
+
+
 RECORD = {
     "faults": [
-        {"family": "future", "said": {"future": "", "cache": ""}, "seconds": 1},
-        {"family": "future", "said": {"future": ""}, "seconds": 1},
-        {"family": "loss", "said": {}, "seconds": 1},
-        {"family": "loss", "said": {"loss": ""}, "seconds": 1},
+        fault("future", "future cache"),
+        fault("future", "future", not_asked="loss"),
+        fault("loss", not_asked="cache order"),
+        fault("loss", "loss order", not_asked="cache"),
     ],
     "sound": [{"name": "b", "said": {}, "seconds": s} for s in (0.5, 1.25, 4.0)],
 }
@@ -22,8 +31,13 @@ def test_a_family_s_faults_are_counted_by_probe():
     wanted = torch.zeros(2, len(NAMES))
     wanted[0, NAMES.index("future")] = 1
     wanted[0, NAMES.index("cache")] = wanted[1, NAMES.index("loss")] = 0.5
-    assert shares.equal(wanted)
-    assert "100%" in ch20.corpus_picture(RECORD).text
+    wanted[1, NAMES.index("order")] = 1  # of the one that was asked
+    wanted[1, NAMES.index("cache")] = torch.nan
+    assert torch.equal(shares.nan_to_num(-1), wanted.nan_to_num(-1))
+    assert ch20.failing(RECORD, "future", "cache") == "1 of 2"
+    assert ch20.failing(RECORD, "loss", "order") == "1 of 1"
+    text = ch20.corpus_picture(RECORD).text
+    assert "100%" in text and ">–<" in text
 
 
 def test_words_count_what_was_found_and_false_alarms():
