@@ -838,7 +838,8 @@ def close(one: Any, other: Any, tolerance: float) -> bool:
             return one == other
         if math.isnan(one) or math.isnan(other):
             return math.isnan(one) and math.isnan(other)
-        return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-12)
+        least = max(1e-12, 1e-3 * tolerance)  # beside 0, as for tensors
+        return math.isclose(one, other, rel_tol=tolerance, abs_tol=least)
     return type(one) is type(other) and not isinstance(one, Tensor) and one == other
 
 

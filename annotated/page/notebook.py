@@ -116,10 +116,14 @@ def show_source(*things: Any, fold: str = "") -> None:
 
 
 def _brief(code: str) -> str:
-    """Cut checks of arguments, and docstrings after their first paragraph."""
+    """Cut checks of arguments, and docstrings after their first paragraph.
+
+    A branch, a loop or a method that does nothing but check goes with them.
+    """
     lines = code.splitlines()
     cuts = []  # first line, line after the last, what stands there instead
-    for node in ast.walk(ast.parse(code)):
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
         if isinstance(node, _WITH_DOCSTRING) and ast.get_docstring(node) is not None:
             first, end = node.body[0].lineno - 1, node.body[0].end_lineno
             kept = list(takewhile(str.strip, lines[first:end]))
@@ -127,12 +131,26 @@ def _brief(code: str) -> str:
                 kept[-1] += '"""'
             cuts.append((first, end, kept))
         checks = [d for d in getattr(node, "decorator_list", []) if _requires(d)]
-        if isinstance(node, ast.Expr) and _requires(node.value):
+        if _checks(node) and node not in tree.body:
             checks.append(node)
         cuts += [(check.lineno - 1, check.end_lineno, []) for check in checks]
     for first, end, kept in sorted(cuts, reverse=True):
-        lines[first:end] = kept
+        if not any(a < first and end <= b for a, b, _ in cuts):  # not inside another
+            lines[first:end] = kept
     return "\n".join(lines)
+
+
+def _checks(node: ast.AST) -> bool:
+    """Say whether a statement does nothing but check arguments."""
+    if isinstance(node, ast.Expr):
+        return _requires(node.value)
+    if not isinstance(node, ast.If | ast.For | ast.FunctionDef):
+        return False
+    body = node.body[
+        isinstance(node, _WITH_DOCSTRING) and bool(ast.get_docstring(node)) :
+    ]
+    named = [one for one in body if not isinstance(one, ast.Assign)]
+    return bool(named) and not getattr(node, "orelse", []) and all(map(_checks, named))
 
 
 def _requires(node: ast.expr) -> bool:

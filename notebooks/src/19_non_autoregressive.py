@@ -49,8 +49,8 @@ for m in (1, 2, 3, 6):
     print(f"{m} at once: {0.5**m + 0.5**m:.3f}, drawn {drawn(0.5, m):.3f}")
 
 # %% [markdown]
-# How much is lost, in bits? Count what the right names cost extra if you expect what's being written (the
-# divergence). Written apart, each of the $m$ symbols pays for the whole choice; written one after the
+# How much is lost, in bits? Count the extra bits that a right name costs under the distribution that is really written (the
+# Kullback–Leibler divergence). Written apart, each of the $m$ symbols pays for the whole choice; written one after the
 # other, the first pays, and the rest are free. With $H$, the entropy of the choice, the loss is $(m - 1) H$:
 # one bit for every further symbol, if both names are equally likely.
 
@@ -70,19 +70,19 @@ ch19.steps_explorer()
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Three: two letters at once agree half of the time. A rare name helps a little: the rarer it is, the
+# Three: two letters at once agree half of the time. A rare name helps: the rarer it is, the
 # cheaper the choice. At 99 % <!-- given: 99 --> six letters at once are nearly always Boston, and Dallas is
 # nearly always spoiled.
 #
 # </details>
 #
-# Real texts don't fall apart into two. In general, a round that writes the positions of a block $B$, and sees what has
+# Real texts are rarely a choice between two. In general, a round that writes the positions of a block $B$, and sees what has
 # been written before, loses
 #
 # $$\underbrace{\sum_{i \in B} H(y_i \mid \text{seen})}_{\text{each for itself}} \; - \;
 # \underbrace{H(y_B \mid \text{seen})}_{\text{all together}}$$
 #
-# This is the **factorisation error**. It isn't the model's fault: **the best model there is pays it.** To see that,
+# This is the **factorisation error** (its name in statistics: total correlation). It isn't the model's fault: **the best model there is pays it.** To see that,
 # take a language so small that we know everything about it: eight letters, each drawn by the one before it.
 # The model knows every conditional probability exactly, by summing over all texts.
 
@@ -203,8 +203,8 @@ play(
 # ## 19.4 The decoder, without its causal mask
 #
 # A trained model needs little that's new. It is [chapter 6](06_encoder_decoder.ipynb)'s Transformer, and its decoder looks **both ways**: the causal mask goes.
-# Logits are of the symbol that stands *at* a position, as in BERT, and not of the next one. And one more linear map guesses from what the encoder made
-# how much longer or shorter the answer is than the word. (The paper puts a symbol of its own before the source, and reads the length there.)
+# Logits are of the symbol that stands *at* a position, as in BERT, and not of the next one. And one more linear map predicts, from the encoder's output,
+# how much longer or shorter than the source the answer is. (The paper puts a symbol of its own before the source, and reads the length there.)
 
 # %%
 from annotated.page.notebook import show_source
@@ -388,7 +388,7 @@ ch19.work_picture()
 # on a GPU that serves one person, which spends its time fetching weights, or with a model so small that Python takes longer than the sums. Work, if the machine is full:
 # with a large batch, or where every sum takes its time, as in your browser.
 #
-# Now measure it. Four models of about one size, trained equally long, on this chapter's task, on one core of a CPU:
+# Now measure it. Four models of about one size, trained equally long to pronounce words, on one core of a CPU. Mask–predict is drawn twice: with one length, and with the best of five (`candidates`).
 
 # %% Figure: wrong words against time, recorded tags=["hide-input", "remove-stdout"]
 from annotated.chapters.ch19 import prices
@@ -405,8 +405,8 @@ prices.check_verdict(runs)
 
 # %% [markdown]
 # **So when is it faster, and for whom?** For someone who waits for a single answer, in few rounds. Ten rounds are slower than greedy decoding even there, and in a batch
-# of 32 fewer rounds pay. And at equal training it's far from as good; one reason is that it had to learn to guess from *any* set of masks, and the other a single order. (Published
-# models of this kind train longer, on distilled data, and are large.)
+# of 32 fewer rounds pay. And at equal training it's far from as good, and rounds hardly help: few words have several answers, so little is mixed here, and what the model hasn't learned, no round brings
+# back. (Perhaps because it had to learn to guess from *any* set of masks, and the other a single order. Published models of this kind train longer, on distilled data, and are large.) Where answers are many, as in 19.4, rounds are what it takes.
 #
 # One of the four is no decoder in rounds at all: a **deep encoder with a shallow decoder** ([Kasai et al., 2021](https://arxiv.org/abs/2006.10369)). The encoder reads everything in one
 # pass anyway, so layers there cost no waiting; the decoder, which runs for every symbol, has one layer. It's the comparison that early papers on
@@ -452,7 +452,7 @@ prices.gaps_table(more)
 prices.check_gaps(more)
 
 # %% [markdown]
-# Hardly anything: a percentage point or two. The word's letters are given, and say nearly all that there is to know. And the better speller, which writes symbol by symbol and can't be shown what
+# Hardly anything: a percentage point or two. The word's letters are given, and say nearly all that there is to know. And the better model, which writes symbol by symbol and can't be shown what
 # follows, fills more of these gaps right.
 #
 # ## 19.9 Pitfalls

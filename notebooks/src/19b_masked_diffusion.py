@@ -33,8 +33,8 @@ play(
     t=[0.1, 0.25, 0.5, 0.75, 1.0],
     text=[1, 2, 3, 4],
     start={"t": 0.5},
-    question="A masked letter costs the more bits, the less is seen. Does the sum, "
-    "divided by t, grow or fall with t?",
+    question="The less is seen, the more bits a masked letter costs. Does the sum, "
+    "divided by t, grow or fall with t? Try several texts.",
     caption="■ is a mask. Below it: −log₂ of the exact denoiser's probability of the "
     "letter that was there.",
 )
@@ -42,7 +42,7 @@ play(
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# It grows, on average. With few masks everything is easy; with all masked, letters are guessed from how common they are. So a number
+# It grows, on average over many sets of masks; a single one may do anything. With few masks everything is easy; with all masked, letters are guessed from how common they are. So a number
 # depends very much on $t$, and the question is how to average.
 #
 # </details>
@@ -63,8 +63,8 @@ play(
 #
 #    $$\int_0^1 \frac1t \binom{N}{n} t^n (1 - t)^{N - n}\, dt = \binom{N}{n} \frac{(n-1)!\,(N-n)!}{N!} = \frac1n$$
 #
-# The same. So **the weight $1/t$ is what makes the loss a bound**, and without a $t$ it's as good to draw $n$ evenly, and to count the cost
-# $N/n$ times. That's all there is to `diffusion_loss`.
+# The same. So **the weight $1/t$ is what makes the loss a bound**, and without a $t$ it's as good to draw $n$ evenly, and to weight the cost by
+# $N/n$. `diffusion_loss` does the first, `diffusion_bits` the second.
 
 # %% Source: the loss and the bound tags=["hide-input"]
 from annotated.page.notebook import show_source
@@ -114,10 +114,11 @@ b = more["bounds"]
 say(
     "The bound is an upper one: the true number may be lower. How much of "
     "the distance is the bound's, and how much the harder task's, it "
-    "doesn't say. And here too a wrong count flatters. For this diffusion "
+    "doesn't say. And here too other counts read less. For this diffusion "
     f"model, with lengths given, the bound is {b['bound']:.3f} bits per "
-    f"sound; with *t* from 0.1 on it would read {b['from 0.1']:.3f}, with "
-    f"half of the sounds masked {b['half']:.3f}."
+    f"sound; as a mean over *t* from 0.1 on it would read {b['from 0.1']:.3f} "
+    "(on the small language that mean was too high: it errs in either "
+    f"direction), with half of the sounds masked {b['half']:.3f}."
 )
 
 # %% [markdown]
@@ -135,8 +136,8 @@ show_source(diffusion_sample, fold="diffusion_sample")
 ch19b.orders_table(more)
 
 # %% [markdown]
-# Repetitions are the postcard's mark: two neighbours that both took the sound that belongs there once. Rounds reduce them, and *the surest first* most; taking
-# the likeliest symbol doesn't. It has fewer words wrong, and gives up something else: it no longer draws from the distribution that the bound speaks of.
+# Repetitions have two causes. One is the postcard: two neighbours both took the sound that belongs there once. Rounds reduce that, and *the surest first* most. The other is the model's own: in ten rounds hardly
+# any two sounds are written at once, and words still repeat one far more often than the dictionary's. Taking the likeliest symbol has fewer words wrong, and like all few-round orders but the first, it no longer draws from the distribution that the bound speaks of.
 #
 # ## 19b.6 What stands there stays
 #
@@ -187,7 +188,7 @@ ch19b.check_recorded(more)
 # So unless a length is guessed, ends have to be in the loss, and then most places of a large canvas are ends: easy ones, of which a model is soon sure. With *the surest first*, chat models are reported to write these first, and to
 # answer with little or nothing; blocks from the left hide it.
 #
-# ## 19b.8 Noise that ends
+# ## 19b.8 Noise with a ceiling
 #
 # To draw a symbol, many samplers add **Gumbel noise** to the log-probabilities, and take the largest sum. The noise is $-\ln(-\ln u)$, with $u$ uniform between 0 and 1:
 
@@ -232,7 +233,7 @@ ch19b.caches_table(more)
 # ## 19b.10 What to remember
 #
 # 1. Masked diffusion is filling masks, with a weight: $1/t$, or $N/n$. The weight makes it a bound; without it, numbers may fall below the entropy.
-# 2. Orders differ in what a round gets wrong together, and none changes what it has written. Only re-masking repairs.
+# 2. Orders differ in what a round gets wrong together, and none changes what it has written. Masked again, a mistake is mended, if it's found: hiding at random found none here.
 # 3. Ends, noise and caches are where implementations differ from their papers. Ask for each.
 
 # %% What this page cost tags=["hide-input", "proof"]

@@ -238,7 +238,7 @@ def lost_bits(texts, p, blocks):
         apart = sum(bits([*seen, i]) - before for i in block)
         together = bits([*seen, *block]) - before
         lost, seen = lost + apart - together, [*seen, *block]
-    return lost
+    return float(lost)
 
 
 lost_bits.instead("""

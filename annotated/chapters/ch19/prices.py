@@ -90,12 +90,14 @@ def verdict(record: Record) -> str:
         ms, wrong, _ = found["greedy"]
         fast, *_, slow = found["faster"]
         best = min(found["one"], key=lambda one: one[1])
+        won, behind = (100 * (fast[1] - one) for one in (best[1], wrong))
         parts.append(
             f"**{title[0].upper()}{title[1:]}**, greedy decoding takes {ms:.1f} ms per "
             f"word and has {wrong:.0%} of the words wrong. One round takes "
             f"{fast[0]:.1f} ms and has {fast[1]:.0%} wrong. Up to {slow[2]} rounds are "
             f"faster than greedy, by a tenth or more; {best[2]} take {best[0]:.1f} ms, "
-            f"and still have {best[1]:.0%} wrong. The deep encoder with one layer: "
+            f"and still have {best[1]:.0%} wrong: {won:.0f} of the {behind:.0f} points "
+            "that one round is behind are won back. The deep encoder with one layer: "
             f"{found['shallow'][0]:.1f} ms, {found['shallow'][1]:.0%}."
         )
     return "\n\n".join(parts)
@@ -161,8 +163,13 @@ def gaps_table(record: Record) -> Html:
         for row in record["gaps"]
     ]
     header = ("missing sounds, of words", "words", "nothing after", "both sides")
-    caption = "Gaps filled right; the spelling is given. Nothing after, both sides: "
-    caption += "masked diffusion. The last one sees what is before the gap. One seed."
+    caption = (
+        "Gaps filled right; the spelling is given. First masked diffusion, without "
+    )
+    caption += (
+        "and with what follows the gap; then the autoregressive model, which sees "
+    )
+    caption += "what is before it. One seed."
     return show_table((*header, "symbol by symbol"), rows, caption)
 
 

@@ -146,7 +146,7 @@ def broken(logits, length_logits, labels, hidden, pad, mask):
 # | `length_logits` | `(b, n)` | |
 # | `labels` | `(b, t)` | the texts, padded behind |
 # | `hidden` | `(b, t)` | booleans; at least one is True, none at padding |
-# | result | four | two numbers, then `(b, t)` twice |
+# | result | four | two tensors `()`, then `(b, t)` twice |
 #
 # *Example.* The text `(3, 4)`, padded to three positions, has the length 2, whatever the batch.
 
