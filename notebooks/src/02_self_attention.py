@@ -296,9 +296,9 @@ ch02.compared(compared)
 # %% Proof: what the matrices do tags=["hide-input", "proof"]
 kept = torch.stack([row[2:].sum() for row in compared.values()])
 check_close(
-    "“it” and “tired” keep 0.546; 0.208; 0.425; and 0.523 of the second look",
+    "“it” and “tired” keep 0.546; 0.215; 0.432; and 0.523 of the second look",
     kept,
-    torch.tensor([0.546, 0.208, 0.425, 0.523]),
+    torch.tensor([0.546, 0.215, 0.432, 0.523]),
     0.0006,
 )
 ch02.check_roles(x, W_q, W_k, W_v)
@@ -455,8 +455,8 @@ say(
     "entries of variance 1, a typical row at 64 loses more than half of its "
     "gradient. **But a fresh `nn.Linear` makes smaller entries,** of variance "
     "1/3. With these, undivided scores pass on *more* gradient at 64, "
-    f"{fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and less only in wider "
-    f"vectors: at 256, {fresh[256][1]:.2f} instead of {fresh[256][0]:.2f}. What "
+    f"{fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and less only in wide "
+    f"vectors: at 512, {fresh[512][1]:.2f} instead of {fresh[512][0]:.2f}. What "
     "√k buys is a row that starts equally undecided at every width. "
     "[Page 2c](02c_soft_store.ipynb) trains a model with and without the factor."
 )

@@ -84,8 +84,8 @@ play(
 # <details><summary>Answer</summary>
 #
 # `pad` finds model 2, which doesn't mask padding. `step` finds model 3, whose cache reads a prompt
-# without a mask. Model 4 is trained to predict padding, and takes `pad` **and** `loss`: with `loss` alone the
-# probes don't know which id is padding, and give a tick. Model 1 is sound.
+# without a mask. Model 4 is trained to predict padding, and takes `pad` **and** `loss`: with `loss` alone it
+# gets a tick, which says what `pad` would ask. Model 1 is sound.
 #
 # </details>
 #
