@@ -47,7 +47,7 @@ first, second = yours.here_or_recorded(ask_gpt2, recorded("your_model"))
 print(yours.wrapped(yours.lines(first, "future", "padding", "cache", "loss")))
 
 # %% [markdown]
-# Four of its twelve lines. Nothing failed. The probes found `attention_mask`, `position_ids`, `labels` and
+# Four of twelve lines, which take a second or two in all. Nothing failed. The probes found `attention_mask`, `position_ids`, `labels` and
 # `past_key_values` by their names, so there was little to tell. The second function calls the *same model* with a mask
 # alone, as most of us would:
 

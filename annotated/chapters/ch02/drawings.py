@@ -183,7 +183,7 @@ def gradients(widths: Sequence[int], measured: Mapping[str, Sequence]) -> Html:
             xlabel="width k",
             ylabel=label,
         )
-    axes[1].set(yscale="log", yticks=[1, 1e-2, 1e-4, 1e-6], ylim=(None, 1))
+    axes[1].set(yscale="log", yticks=[1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10], ylim=(None, 1))
     return show(
         figure,
         title="At variance 1, undivided scores of wide vectors get almost no gradient",
