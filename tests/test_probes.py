@@ -120,11 +120,33 @@ def test_the_reformer_reads_the_future_by_its_sort():
         ("OnePair", "always from the very next token; by"),
         ("RunningMean", "so does a second call: it keeps something"),
         ("TopKeys", "they decide what is read (a sort, a top-k"),
+        ("SoftmaxOverRows", "always from the very next token; by"),
     ],
 )
 def test_a_hint_is_of_the_pair_that_was_found(name, hint):
     said = ask(FAULTS[name].make(), only=["call", "future"])["future"].said
     assert hint in said and ("sort" in said) == ("sort" in hint), said
+
+
+class Late(Small):
+    """A mask that opens after position 150: later tokens are read, not sorted."""
+
+    def past(self, t, s):
+        may = super().past(t, s)
+        may[150:, 150:] = True
+        return may
+
+
+def test_a_mask_that_opens_beyond_the_tokens_is_no_sort():
+    found = probe(Late(), texts(), only="future")["future"]
+    assert found.state == "failed" and "of 193" in found.said
+    assert "gradient" not in found.said, found.said
+
+
+def test_the_example_of_a_tiny_leak_is_the_smallest_too():
+    found = probe(faults.NormOverTime(), texts(), only="future")["future"]
+    assert found.where == (0, 1), found.said
+    assert [len(text) for text in found.example] == [2, 2]
 
 
 # ---- what a report says --------------------------------------------------------------
@@ -197,6 +219,11 @@ def test_scores_of_honest_models_add_up_to_one():
     for honest in (faults.Scorer(), lambda x: faults.Scorer().taken(F.pad(x, (1, 0)))):
         report = probe(honest, texts(2, 6) % 4, vocabulary=4, only=["call", "scores"])
         assert report.ok and "add up to 1.0000" in report["scores"].said, report
+
+
+def test_a_sum_says_which_texts_it_is_of():
+    said = probe(Small(), texts(), only="scores")["scores"].said
+    assert "all 40 texts of 2 tokens with the same first token add" in said  # v = 40
 
 
 def test_rounding_is_no_leak():

@@ -120,11 +120,12 @@ def _suffixes(s: Subject, length: int) -> None:
         if leak.any():
             row = int(leak.amax(1).nonzero()[0])
             i = int(leak[row].argmax())
+            both = torch.stack([text[row], changed[row]])
             raise Failed(
                 f"a new suffix from token {cuts[row]} of {length} on moves logit {i} "
-                f"by {leak.max():.2g}{_selects(s, cuts[row])}{experts_hint(s)}",
+                f"by {leak.max():.2g}{_selects(s, both, cuts[row])}{experts_hint(s)}",
                 (i, cuts[row]),
-                (text[row].tolist(), changed[row].tolist()),
+                tuple(both.tolist()),
             )
 
 
@@ -144,10 +145,11 @@ def _leaks(s: Subject, at: list[int], leak: Tensor, how: str = "") -> None:
             if size < s.text.shape[1] and all(i // size == j // size for i, j in pairs):
                 shape = f", all within chunks of {size}"
                 break
-    text = s.real(rows=1)[0]
-    example = text.tolist(), change_one(s, text[None], [j])[0].tolist()
-    hint = "" if how else _selects(s, j) + experts_hint(s)
+    text = s.real(rows=1)
+    both = torch.cat([text, change_one(s, text, [j])])
+    example, hint = tuple(both.tolist()), ""
     if not how:
+        hint = _selects(s, both, j) + experts_hint(s)
         (i, j), example = _smallest(s, (i, j), example)
     raise Failed(
         f"changing token {j} moves logit {i}, which comes before it{how} ({len(pairs)} "
@@ -162,15 +164,25 @@ def _smallest(s: Subject, where: tuple, example: tuple) -> tuple:
     text, t = s.real(rows=1), s.text.shape[1]
     for length in (n for n in (2, 3, 4, 6, 8, 9, 12, 16, 17, 24, 32, 33) if n < t):
         short = text[:, :length]
-        changed = change_one(s, short, [length - 1])
         try:
-            leak = ahead([length - 1], s.pairs(short, changed))
+            changed, leak = _by_last(s, short)
         except Broken:
             continue
-        if leak.max() > 1e-6 * s.scale:
+        if leak.any():
             found = int(leak[0].argmax()), length - 1
             return found, (short[0].tolist(), changed[0].tolist())
     return where, example
+
+
+def _by_last(s: Subject, text: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a text with another last token, and how far that moves logits before."""
+    last = [text.shape[1] - 1]
+    changed = change_one(s, text, last)
+
+    def moved() -> Tensor:
+        return ahead(last, s.pairs(text, changed))
+
+    return changed, s.exact(moved(), moved, lambda: _slopes(s, text, last))
 
 
 def experts_hint(s: Subject) -> str:
@@ -291,23 +303,25 @@ def _one_pair(s: Subject, text: Tensor, cut: int, j: int) -> tuple[int, int]:
     return cut - 1, j
 
 
-def _selects(s: Subject, found: int) -> str:
+def _selects(s: Subject, texts: Tensor, found: int) -> str:
     """Return a hint if the future decides what is read, and isn't read itself.
 
     Args:
-        s: the function, whose logits before a position move.
-        found: that position.
+        s: the function.
+        texts: before and after the change that moves it, (2, t), of any length.
+        found: the first token that was changed; logits before it move.
     """
-    t = s.text.shape[1]
-    cuts = [p for p in (found, *PREFIXES) if p < t][: s.rows] or [1]
     try:
-        text = _unlike_source(s).expand(len(cuts), -1)
-        if difference(s.run(text), s.run(text)).any():
+        before = texts[:1]
+        if difference(s.run(before), s.run(before)).any():
             return "; so does a second call: it keeps something, see modes and numbers"
-        leak = _gradients(s, text, cuts)
+        # of both texts: a maximum has its slope in one of them alone; and of one
+        # row by what stands earlier in the other: rows may mix
+        cuts = [found, found], [found, 1]
+        slopes = [_slopes(s, texts, some) for some in cuts]
     except (RuntimeError, Failed):
         return ""
-    if leak is None or leak.any():
+    if any(one is None or one.any() for one in slopes):
         return ""
     return (
         "; its gradient is 0: later tokens aren't read, they decide what is read (a "

@@ -151,8 +151,8 @@ def _asked_for(s: Subject, asked: Loss) -> str:
         )
     _weights(s, asked, inputs, leaf, gradient, counts, label, lengths)
     said = "each position is asked for its next token"
-    if s.o.pad is not None:
-        said += ", padding isn't"
+    padding = "pad= would ask about padding" if s.o.pad is None else "padding isn't"
+    said += f", {padding}"
     return said + ("" if s.o.end is None else ", the end is")
 
 

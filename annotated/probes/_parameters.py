@@ -169,7 +169,7 @@ def _ties(tops: list[nn.Module]) -> str:
                 f"{' and '.join(lost)} aren't tied any more after moving", lost
             )
         _declared(top, before)
-    return f"{tied} are tied and stay so" if tied else ""
+    return f"tied parameters stay tied ({tied})" if tied else ""
 
 
 def _declared(top: nn.Module, before: set[frozenset[str]]) -> None:

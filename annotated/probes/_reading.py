@@ -132,7 +132,9 @@ def scores(s: Subject) -> str:
     logs = torch.cat([_log_chance(s, some) for some in every.split(rows)]).double()
     total = logs.exp().sum().item()
     groups = logs.exp().view(v, -1).sum(1) if s.scorer else logs.new_tensor([total])
-    said = f"the chances of all {count} texts of {most} tokens add up to {total:.4f}"
+    begun = " with the same first token" if free else ""
+    texts = f"{count} texts of {most} tokens{begun}"
+    said = f"the chances of all {texts} add up to {total:.4f}"
     if abs(total - 1) < 2e-3:
         return "; ".join([said, *notes])
     if s.scorer and (groups - 1).abs().max() < 2e-3:

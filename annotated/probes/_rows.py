@@ -233,7 +233,7 @@ def packing(s: Subject) -> str:
     """The second document of a row is read as if alone."""
     how = s.o.segments
     if how is None or how is False:
-        raise NotAsked("is a row told of several documents? segments= would say how")
+        raise NotAsked("can a row hold several documents? segments= would say how")
     if s.kind == "translation":
         raise NotAsked("packed translations aren't known to these probes")
     return s.finer(_packing)

@@ -19,7 +19,7 @@ from annotated.chapters.ch02 import pronouns
 parts = {
     "animal": ["cat", "dog", "cow", "goose"],
     "place": ["street", "bridge", "river", "path"],
-    "reason": ["tired", "wide", "hungry", "muddy"],
+    "reason": ["tired", "wide", "hungry", "icy"],
 }
 choices = list(product(*parts.values()))
 readers = {("three", 2): pronouns.train_reader("three", seed=2)}
@@ -82,9 +82,9 @@ expect(
 print(f"measured: {(said == answer).sum()} of 64 pronouns right")
 
 # %% [markdown]
-# The recurrent encoder of chapter 1 can't glance back. When it reaches *it*, it has met
-# *cat* and *tired*, but it has to carry both words there in one vector, which every word in
-# between rewrites. Only the decoder could look straight at a word. In self-attention **every
+# The recurrent encoder of chapter 1 can't glance. It reads in both directions: one state
+# carries *cat* to *it* from the left, the other *tired* from the right, and every word in
+# between rewrites them. Only the decoder could look straight at a word. In self-attention **every
 # word looks at every word of its sentence, itself included, and takes from each as much as it
 # needs.**
 #
@@ -105,7 +105,7 @@ x = torch.tensor(
         [2.0, 0.0, 0.0, -1.0],  # cat: le chat
         [0.0, 2.0, 0.0, 1.0],  # street: la rue
         [0.5, 0.5, 1.0, 0.0],  # it: could be either; open to a state
-        [1.5, -0.5, 1.0, 0.0],  # tired: said of animals, not of places
+        [1.5, -0.5, 1.0, 0.0],  # tired: fits animals, not places
     ]
 )
 
@@ -219,11 +219,9 @@ check_close(
 
 # %% [markdown]
 # The rows start at random and are parameters like any other: training nudges them
-# until the dot products say what the task needs. Nobody labels a column *animal*, and
-# none has to mean anything by itself: rotate all vectors together, and every dot product
-# stays what it was. On the deeper page [Dot products that mean
-# something](02b_learned_vectors.ipynb), films that the same people like end up side by
-# side.
+# until the dot products say what the task needs. Nobody labels a column *animal*. On the
+# deeper page [Dot products that mean something](02b_learned_vectors.ipynb), films that the
+# same people like end up side by side.
 #
 # ## 2.3 Query, key and value
 #
@@ -276,8 +274,9 @@ ch02.hand_over(weights, value)
 # problems? <!-- exact: 0.43 -->
 #
 # - **It finds the nouns.** *It* and *tired* got more than half of the weight; now they get
-#   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Without that −1, or with
-#   the same −1 in $W_q$, too, they keep more: here it pays to have two matrices.
+#   0.08 + 0.13 = 0.21, mostly because $W_k$ subtracts their state. Without that −1 they keep
+#   more, and with one matrix for both, $W_k$ made as large, half: a word that asks needs its
+#   state left alone. So it pays to have two matrices.
 # - **It gets only what it needs.** One number comes back, the gender. And as $W_q$ and
 #   $W_k$ leave the gender out, it no longer takes part in the matching: in `x`, *cat* and
 #   *street* now score 0 instead of −1.
@@ -289,7 +288,7 @@ compared = {
     "no matrices": mixed @ mixed.T,
     "the three matrices": scores,
     "W_k without its −1": query @ findable.T / 2**0.5,
-    "W_q with a −1, too": (query - mixed[:, 2:3]) @ key.T / 2**0.5,
+    "√2 · W_k for both": 2 * key @ key.T / 2**0.5,  # as large as W_q, W_k
 }
 compared = {name: s[2].softmax(dim=-1) for name, s in compared.items()}
 ch02.compared(compared)
@@ -297,10 +296,10 @@ ch02.compared(compared)
 # %% Proof: what the matrices do tags=["hide-input", "proof"]
 kept = torch.stack([row[2:].sum() for row in compared.values()])
 check_close(
-    "“it” and “tired” keep 0.55; 0.21; 0.43; and 0.35 of the second look",
+    "“it” and “tired” keep 0.546; 0.215; 0.432; and 0.523 of the second look",
     kept,
-    torch.tensor([0.55, 0.21, 0.43, 0.35]),
-    0.006,
+    torch.tensor([0.546, 0.215, 0.432, 0.523]),
+    0.0006,
 )
 ch02.check_roles(x, W_q, W_k, W_v)
 
@@ -308,7 +307,7 @@ ch02.check_roles(x, W_q, W_k, W_v)
 # That is what the roles *can* do. Section 2.5 measures what they do for a trained model.
 #
 # We wrote these three matrices by hand. In a model they are parameters, three
-# linear layers without a bias, and training finds them. As an equation:
+# linear layers (without a bias here), and training finds them. As an equation:
 #
 # $$\mathrm{Attention}(Q, K, V) =
 #   \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt k}\right) V.$$
@@ -324,7 +323,8 @@ ch02.flow()
 
 # %% [markdown]
 # From here on the book uses a function, `scaled_dot_product_attention`, which does what
-# the code above does with Q, K and V. Its three other arguments belong to later chapters.
+# the code above does with Q, K and V, and returns both `(output, weights)`. Its three other
+# arguments belong to later chapters.
 
 # %% Source: the function that ships tags=["hide-input"]
 from annotated.attention import scaled_dot_product_attention
@@ -444,15 +444,24 @@ measured = {
 ch02.gradients(widths, measured)
 
 # %% Measured: gradients, at 64 and in a fresh layer tags=["hide-input", "proof"]
-ch02.check_gradients(through_softmax, measured)
+fresh = ch02.check_gradients(through_softmax, measured)
+
+# %% tags=["remove-input"]
+from annotated.page.notebook import say
+
+say(
+    "The width that counts is the width of a *query*, in Transformers usually "
+    "64 to 128 ([chapter 3](03_multi_head_attention.ipynb) says why). With "
+    "entries of variance 1, a typical row at 64 loses more than half of its "
+    "gradient. **But a fresh `nn.Linear` makes smaller entries,** of variance "
+    "1/3. With these, undivided scores pass on *more* gradient at 64, "
+    f"{fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and less only in wide "
+    f"vectors: at 512, {fresh[512][1]:.2f} instead of {fresh[512][0]:.2f}. What "
+    "√k buys is a row that starts equally undecided at every width. "
+    "[Page 2c](02c_soft_store.ipynb) trains a model with and without the factor."
+)
 
 # %% [markdown]
-# The width that counts is the width of a *query*, in Transformers usually 64 to 128
-# ([chapter 3](03_multi_head_attention.ipynb) says why). With entries of variance 1, the
-# scores of a typical row at 64 lose more than half of their gradient, and at larger widths the
-# gradient falls fast. What √k buys at every width is a row that starts undecided.
-# [Page 2c](02c_soft_store.ipynb) trains a model with and without the factor.
-#
 # ## 2.5 What it's worth: *il* or *elle*?
 #
 # Back to the model at the top of the page. Every word has an embedding of width 16, and
@@ -489,8 +498,8 @@ ch02.learned(run, far)
 # nouns have the same gender, so the pronoun is the same whichever noun is meant. In the other
 # half the average has to guess.
 #
-# **Does this task need attention?** Not with eleven words. A GRU learns the task as fast: the
-# GRU answers after the last word, and by then it has read *tired*. But insert filler words
+# **Does this task need attention?** Not with eleven words. A GRU learns it just as fast, because
+# it answers only after the last word, when it has read *tired*. But insert filler words
 # before *because*, and the GRU has to carry both nouns past all of them:
 
 # %% Figure: words in between tags=["hide-input"]
@@ -539,8 +548,6 @@ expect(
 )
 
 # %% tags=["remove-input"]
-from annotated.page.notebook import say
-
 with torch.no_grad():
     word = another.embedding(pronouns.encode(choices)[0][i, at])
     alone = another.answer(another.looks[1][2](word)).softmax(dim=-1)
@@ -606,9 +613,7 @@ ch02.costs_table(costs)
 # it starts the next, and attention is a few large matrix products, for all words at once. So
 # attention can be faster even where it multiplies more.
 #
-# The price is t², in memory as well. Some kernels behind `F.scaled_dot_product_attention`
-# avoid that memory by never storing the t² weights
-# ([Dao et al., 2022](https://arxiv.org/abs/2205.14135)).
+# The price is t², in memory as well.
 #
 # <details><summary>Where do these counts come from?</summary>
 #
@@ -627,7 +632,7 @@ ch02.costs_table(costs)
 # **Outputs that are too large or too small.** You took the softmax over the queries
 # instead of the keys: now the *columns* sum to 1, and the rows only by accident.
 #
-# **All shapes are right, and a score isn't the dot product of its two words.** A `view` or
+# **All shapes are right, but a score isn't the dot product of its two words.** A `view` or
 # `reshape` stands where a transpose should: it hands the numbers to the wrong words.
 #
 # **Attention that is too flat or too sharp.** You scaled by the wrong width. The k
@@ -649,8 +654,8 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 #
 # <details><summary>You double all queries. What happens to the weights?</summary>
 #
-# All scores double, which is the same as half the temperature. Each row gets
-# sharper, and its largest weight larger (unless all its scores are equal).
+# All scores double. Each row gets sharper, and its largest weight larger (unless all
+# its scores are equal).
 #
 # </details>
 #
@@ -681,8 +686,7 @@ print(f"measured: row sums {sums}; scores wrong by up to {wrong:.1f}")
 # - Each word has a query (what it looks for), a key (what it's found by) and a value
 #   (what it hands over), made by three learned matrices.
 # - Scores are divided by √k, because without the division their standard deviation grows
-#   like √k, and a softmax of scores that are far apart typically passes on almost no
-#   gradient.
+#   like √k. In wide vectors one key then takes everything, and almost no gradient is left.
 # - Self-attention sees a set: order has to be added.
 # - Self-attention costs t² scores. In return all outputs are computed at once, and any two
 #   words are one step apart.

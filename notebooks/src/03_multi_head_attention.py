@@ -171,12 +171,13 @@ ch03.merged(torch.stack([weights[1] for weights, _ in heads]), merged[1])
 # %% [markdown]
 # Swap Mary and Susan, and now the first and last pair of numbers swap too.
 #
-# One matrix is left: $W_o$, the **output map**, which mixes the columns. **Why have it at
+# One matrix remains: $W_o$, the **output map**, which mixes the columns. **Why have it at
 # all?** Our toy doesn't need it: here it's the identity. A Transformer does. There the
 # output is *added* to the words that came in ([chapter 6](06_encoder_decoder.ipynb)),
 # so without $W_o$ head 0 could change the first two numbers of a word and no others.
 # With $W_o$, each head writes wherever it likes, and answers can be combined: the output is
-# the *sum* of the heads, each sent through its own columns of $W_o$.
+# the *sum* of the heads, each sent through its own columns of $W_o$. This sum can keep answers
+# apart, because these columns differ. The blend of 3.1 couldn't: one matrix for all nouns.
 #
 # **All heads at once.** One product makes the queries of all heads: head 0 owns the first
 # $k$ columns, head 1 the next $k$, and so on. So `split` cuts the columns (`view`) and puts
@@ -230,7 +231,7 @@ ch03.check_costs(multi_head)
 # ## 3.3 The class, checked
 #
 # The same lines, with checks and options added, make a module. It owns the four matrices,
-# each with a bias unless you say otherwise. A call projects, as our `multi_head` did, and
+# each with a bias unless you say otherwise (our toy has none). A call projects, as our `multi_head` did, and
 # then attends. PyTorch's `F.scaled_dot_product_attention` does scores, softmax and average
 # at once: most machines have fast code for it (a *fused kernel*), which needn't store the
 # tables of weights. So two lines are left:
@@ -401,10 +402,11 @@ print("measured: ", [f"{share:.2f}" for share in shares["trained"]])
 # long as no head reads a noun, its question can only be guessed. So a head that turns to this
 # noun lowers the loss more than a head that reads a noun a second time. And heads can part
 # because each starts from its own random matrices. (Start all three alike, their columns of
-# $W_o$ included, and they get equal gradients and stay copies.) Watch them part:
+# $W_o$ included, and they get equal gradients and stay copies.) Watch them part, on average
+# over a thousand sentences:
 
 # %% Try it: three heads while they learn tags=["hide-input"]
-by_step = ch03.learning(tokens, rows_of_three, three_right)
+by_step = ch03.learning(models[3])
 play(
     lambda step: ch03.part_ways(*by_step[step]),
     label="Three heads while they learn",
@@ -412,8 +414,7 @@ play(
     start={"step": 25},
     question="From which step on does each noun have a head of its own? And "
     "which question waits longest?",
-    caption="The stronger the light, the larger the weight of gave. Right "
-    "answers: of a thousand fresh sentences.",
+    caption="Columns: the noun that gives, the verb, the noun that is given …",
 )
 
 # %% Answer: when they part tags=["hide-input"]
@@ -544,21 +545,14 @@ print(f"measured: removing one of the eight costs {100 * min(lost):.1f} to "
 #
 # **Are all eight needed?** This one trained model relies on each head, though not equally.
 # (Removing a head, an *ablation*, puts zeros in the place of its numbers, with no
-# retraining.) In larger models many can go: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
+# retraining.) In larger models many heads can be removed: [Michel et al. (2019)](https://arxiv.org/abs/1905.10650) removed
 # a fifth of a translation model's heads, and two fifths of BERT's, at test time, with no
 # retraining and no noticeable loss.
 #
 # **Is one head always so much worse?** No. In both of our tasks a single word asks, once,
 # and needs all its answers from one layer. In a Transformer every word asks, in layer after
-# layer. In the paper that introduced heads (English to German, table 3, width 512 in all;
-# BLEU measures the quality of a translation), one head loses less than a point:
-#
-# | heads | 1 | 4 | 8 | 16 | 32 |
-# |---|---|---|---|---|---|
-# | width of each | 512 | 128 | 64 | 32 | 16 |
-# | BLEU (higher is better) | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
-#
-# <!-- cited: 24.9, 25.5, 25.8, 25.4 -->
+# layer. In the paper that introduced heads, a translator with one head instead of eight loses
+# less than a point of BLEU, which measures translations ([page 3c](03c_how_many_heads.ipynb)).
 #
 # **So how many should you use?** Choose a head width, and divide $d$ by it: 64 is usual
 # (512 / 8 in that paper, 768 / 12 in [BERT](https://arxiv.org/abs/1810.04805)), in large
@@ -693,8 +687,8 @@ ch03.check_traps()
 # ## 3.9 What to remember
 #
 # - One head gives one blend per word. Several heads give several, side by side.
-# - Each head reads the whole word, and works with $k = d/h$ numbers of its own. Because
-#   these are fewer the more heads there are, more heads cost no more parameters.
+# - Each head reads the whole word, and works with $k = d/h$ numbers of its own. The more
+#   heads, the narrower each one, so the number of parameters stays the same.
 # - Split: one product, `view`, `transpose`. Merge: `transpose`, `flatten`, $W_o$.
 #   A view alone mixes up the words.
 # - Scores are divided by $\sqrt k$, the width of a *head*.

@@ -217,9 +217,17 @@ for heads in (1, 4, 16):
 ch03.check_rank(hundred)
 
 # %% [markdown]
-# More heads look at more things at once, each more coarsely. That may be why the quality in
-# the paper's table (chapter 3) falls again with 32. Only experiments can tell which number
-# is best.
+# More heads look at more things at once, each more coarsely. That may be why the quality of
+# translations falls again with 32, in the paper that introduced heads
+# ([Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), table 3, English to German, width
+# 512 in all; BLEU measures quality). Only experiments can tell which number is best.
+#
+# | heads | 1 | 4 | 8 | 16 | 32 |
+# |---|---|---|---|---|---|
+# | width of each | 512 | 128 | 64 | 32 | 16 |
+# | BLEU (higher is better) | 24.9 | 25.5 | 25.8 | 25.8 | 25.4 |
+#
+# <!-- cited: 24.9, 25.5, 25.8, 25.4 -->
 #
 # ## 3c.4 Shared keys and values
 #

@@ -39,30 +39,30 @@ def ask_gpt2():
     return [probes.probe(f, tokens, pad=0) for f in (model, called)]
 
 
-# %% The report on GPT-2; where transformers isn't installed, the recorded one tags=["hide-input", "remove-stderr"]
+# %% Of the report on GPT-2; where transformers isn't installed, the recorded one tags=["hide-input", "remove-stderr"]
 from annotated.chapters.ch20 import yours
 from annotated.page.notebook import recorded
 
 first, second = yours.here_or_recorded(ask_gpt2, recorded("your_model"))
-print(yours.wrapped(first))
+print(yours.wrapped(yours.lines(first, "future", "padding", "cache", "loss")))
 
 # %% [markdown]
-# Nothing failed. The probes found `attention_mask`, `position_ids`, `labels` and
+# Four of twelve lines, which take a second or two in all. Nothing failed. The probes found `attention_mask`, `position_ids`, `labels` and
 # `past_key_values` by their names, so there was little to tell. The second function calls the *same model* with a mask
 # alone, as most of us would:
 
 # %% What fails without positions tags=["hide-input"]
-print(yours.wrapped(yours.failed(second)))
+print(yours.wrapped(yours.lines(second, "padding")))
 
 # %% [markdown]
-# That's the fault of nnsight, which [page 20b](20b_in_use.ipynb) tells: `generate()` makes positions from the mask, a plain call
+# This is the nnsight bug of [page 20b](20b_in_use.ipynb): `generate()` makes positions from the mask, a plain call
 # counts padding. The model isn't broken; a way of calling it is. So **probe the function that
 # your program really calls**, and not only the module inside.
 #
 # ## 20c.2 Reading a report
 #
-# Read the crosses first. Each names the smallest example it found (*changing token 1 moves logit 0*) and
-# how large it is. `report.failures[0].where` and `.example` hold both as data, and `report.figure()` draws who sees whom.
+# Read the crosses first. Each names an example (*changing token 1 moves logit 0*) and
+# how large the move is. `report.failures[0].where` and `.example` hold both as data, and `report.figure()` draws who sees whom.
 # Then read the dots. A dot says **not asked**, and which argument is missing. It never means that all is well:
 
 # %% Try it: what the probes are told tags=["hide-input"]
@@ -76,15 +76,16 @@ play(
     step=[False, True],
     loss=[False, True],
     question="Three of these four models are broken, each in one place. Which "
-    "switch finds which model?",
-    caption="Three lines of the report. Models: small decoders.",
+    "switches find which model?",
+    caption="Three lines of the report on a small decoder. With step= comes reorder=.",
 )
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
 # `pad` finds model 2, which doesn't mask padding. `step` finds model 3, whose cache reads a prompt
-# without a mask. `loss` finds model 4, which is trained to predict padding. Model 1 is sound. With no switch on, they look alike.
+# without a mask. Model 4 is trained to predict padding, and takes `pad` **and** `loss`: with `loss` alone it
+# gets a tick, which says what `pad` would ask. Model 1 is sound.
 #
 # </details>
 #
@@ -116,7 +117,7 @@ except AssertionError as error:
     print(wrapped(error))
 
 # %% [markdown]
-# Random weights keep this leak tiny, and it's a cross all the same. In a terminal:
+# The leak is tiny, but it isn't rounding: in double precision, rounding vanishes and this stays. In a terminal:
 #
 # ```text
 # python -m annotated.probes mymodels:build --kind causal --pad 0 --tokens batch.pt
@@ -138,7 +139,7 @@ except AssertionError as error:
 # | has dropout, or batch statistics | `train=True` asks in training mode, too |
 # | returns log-chances of texts | `vocabulary=`, its number of ids |
 #
-# Only a cache takes more than a word. `prefill` reads the beginning and returns its logits and a state, `step` reads
+# Only a cache needs a few lines of code. `prefill` reads the beginning and returns its logits and a state, `step` reads
 # on; here is the cache of [page 11c](11c_cache.ipynb):
 
 # %%
@@ -184,7 +185,8 @@ print(f"{len(quiet.failures)} failures")
 # %% [markdown]
 # Only a second implementation sees that, with the same weights (the *reference* in every chapter's proofs).
 #
-# **What lies beyond your tokens.** This mask opens after position 200:
+# **What lies beyond your tokens.** On a CPU the probes look three times as far: from 64 tokens, up to 193. This mask
+# opens after position 200:
 
 
 # %%
@@ -196,13 +198,13 @@ class Late(Small):
 
 
 late = {}
-for length in (64, 240):
+for length in (64, 80):  # the longest texts tried: 193 and 241
     report = probes.probe(Late(), texts(2, length), only="future")
     late[length] = report["future"].state
 print(late)
 
 # %% Check: what they see, and what they don't tags=["hide-input", "proof"]
-assert quiet.ok and late == {64: "passed", 240: "failed"}
+assert quiet.ok and late == {64: "passed", 80: "failed"}
 print("✓ a wrong scale passes; a late leak is seen by long texts alone")
 
 # %% [markdown]

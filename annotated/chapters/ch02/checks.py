@@ -200,6 +200,7 @@ attention.instead("""
 query.shape[-1] ** 0.5
     1  # the scores aren't divided by the root of the right width, √k
     query.shape[-1]  # divided by k, not by √k
+    value.shape[-1] ** 0.5  # scaled by the width of the values: {SUMS}
     key.shape[1] ** 0.5
         # scaled by the number of keys: over which width does the dot product sum?
 scores.softmax(-1) @ value
@@ -314,8 +315,9 @@ def cycled(n):
 2 * x: each row on its own -> "2 * x"
 x.softmax(dim=-1): a softmax within each row -> "x.softmax(dim=-1)"
 x - x.mean(dim=0): the mean of all rows taken away -> "x - x.mean(dim=0)"  # it is
-        equivariant. If you compare f(x[p]) with f(x)[p], allow for rounding: a sum in
-        another order differs in its last digits. If with f(x), that is invariance
+        equivariant. If you compare f(x[p]) with f(x)[p], allow for rounding:
+        torch.allclose allows 1e-8 near zero, so pass atol=1e-5. If with f(x), that is
+        invariance
 x.cumsum(dim=0): a sum of all rows so far -> "x.cumsum(dim=0)"
         # it is not: are the rows shuffled, and do they really change their places?
 x[:, :1].square(): squares of the first column: a narrower output -> "x[:, :1].square()"
@@ -351,7 +353,10 @@ def _(draw, expression):
     return (Function(expression),)
 
 
-FLIPPED = "half of all shuffles do not tell: how many do you try?"
+FLIPPED = (
+    "half of all shuffles do not tell: how many do you try? With equal numbers in two "
+    "rows none does"
+)
 
 
 @is_equivariant.each("""
@@ -396,9 +401,11 @@ f(x[p]), f(x)[p] -> f(x[p])[:, 0], f(x)[p][:, 0]  # {one column moved on by one 
 f(x)[p] -> f(x)  # {the rows sorted}
 1e-5
     0.0  # {self-attention}
+    1e-8  # … pass atol=1e-5
     0.1  # {a little added to every second row}
 torch.randn(7, 4)
     torch.rand(7, 4)  # {a running sum of the numbers below 0 added}
+    torch.randint(-2, 3, (7, 4)).float()  # … equal numbers in two
     -torch.rand(7, 4)  # {a running sum, but only if all numbers add up to more than 0}
 torch.randperm(7)
     torch.arange(7)  # {x.cumsum(dim=0): a sum of all rows so far}

@@ -66,6 +66,7 @@ const unmet = data.unseen.includes(pair)
 return {
   values: { weights: looks, elle },
   room: 120,
-  says: `“It” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %) and becomes `
-    + `“${pronoun}” (${Math.round(100 * Math.max(elle, 1 - elle))} % sure).${unmet}`,
+  says: `“It” looks most at “${words[most]}” (${Math.round(100 * weights[most])} %)`
+    + (look === 0 ? "." : ` and becomes “${pronoun}” `
+      + `(${Math.round(100 * Math.max(elle, 1 - elle))} % sure).`) + unmet,
 };

@@ -47,6 +47,7 @@ from annotated.recipes.several_heads import (
     Giving,
     MissingLetter,
     answers_right,
+    giving_sentences,
     letter_codes,
     train_giving,
 )
@@ -180,48 +181,51 @@ def answer(weights: Tensor, values: Tensor) -> Html:
     )
 
 
-def learning(
-    tokens: Tensor, trained: Tensor, right: Sequence[float]
-) -> dict[int, tuple[Tensor, Sequence[float]]]:
+def learning(trained: Giving) -> dict[int, tuple[Tensor, Sequence[float]]]:
     """Return where three heads look, and what they answer, by training step.
 
     It is training again from the same seed, up to a few steps before the end, where
-    the verb looks as in ``trained`` (3, t) and gets ``right`` answers.
+    the model is ``trained``. Weights (3, t) are means over a thousand fresh sentences:
+    in a single one a head may go by the noun that stands there.
     """
-    by_step = {}
+    device = next(trained.parameters()).device
+    tokens, _ = giving_sentences(torch.Generator().manual_seed(1000), 1000)
+    models = {}
     for steps in (0, 25, 50, 100, 200):
         torch.manual_seed(0)
-        model = train_giving(Giving(3).to(tokens.device), seed=0, steps=steps)
-        with record_attention(model) as maps:
-            model(tokens)
-        by_step[steps] = maps["attention"][0][0, :, 0], answers_right(model)
-    return by_step | {GIVING["steps"]: (trained, right)}
+        models[steps] = train_giving(Giving(3).to(device), seed=0, steps=steps)
+    by_step = {}
+    for steps, model in (models | {GIVING["steps"]: trained}).items():
+        with torch.no_grad(), record_attention(model) as maps:
+            model(tokens.to(device))
+        weights = maps["attention"][0][:, :, 0].mean(dim=0)
+        by_step[steps] = weights, answers_right(model)
+    return by_step
 
 
 def part_ways(rows: Tensor, right: Sequence[float]) -> Html:
-    """Draw where three heads look (3, t), and say the share of right answers."""
-    figure, ax = plt.subplots(figsize=(8.1, 2))
+    """Show where three heads look (3, t), and say the share of right answers."""
     heads = [f"head {r}" for r in range(len(rows))]
-    _spots(ax, rows, heads)
-    drawn = plot_html(figure, Matrix(rows, "Light", heads, WORDS).words())
+    columns = [QUESTIONS[0], "verb", QUESTIONS[1], "to", QUESTIONS[2]]
+    drawn = chain(Matrix(rows, "weights of the verb", heads, columns, weights=True))
     shares = zip(QUESTIONS, right, strict=True)
     said = f"Right answers: {', '.join(f'{q} {share:.0%}' for q, share in shares)}."
-    return Html(drawn + render("paragraph", kind="says", text=said))
+    return Html(drawn.text + render("paragraph", kind="says", text=said))
 
 
 def parted(by_step: Mapping[int, tuple[Tensor, Sequence[float]]]) -> Html:
-    """Say, behind a fold, when heads share a noun, and which question waited."""
+    """Say, behind a fold, when each noun has its head, and which question waited."""
     nouns = {step: set(r.argmax(dim=1).tolist()) for step, (r, _) in by_step.items()}
     shared = [step for step, found in nouns.items() if found != {0, 2, 4}]
     since = min(step for step in by_step if step > max(shared, default=-1))
-    early = by_step[25][1]
+    weights, early = by_step[25]
     last = min(range(3), key=early.__getitem__)
+    most = weights[:, 2 * last].max()
     return Html(
-        "<details><summary>Answer</summary><p>By their largest weights, heads share a "
-        f"noun at step {', '.join(map(str, shared))}; from step {since} on each has "
-        f"its own. Of the questions, {QUESTIONS[last]} waits longest: at step 25, "
-        f"{early[last]:.0%} of its answers are right.</p>"
-        "</details>"
+        "<details><summary>Answer</summary><p>By their largest weights, each noun has "
+        f"its own head from step {since} on. Of the questions, {QUESTIONS[last]} waits "
+        f"longest: at step 25 no head gives its noun more than {most:.0%}, and "
+        f"{early[last]:.0%} of its answers are right.</p></details>"
     )
 
 
@@ -352,13 +356,15 @@ def heads_help(rows: Sequence[Mapping], lost: Sequence[float]) -> Html:
     for at, shares in enumerate(runs.values()):
         more.plot([at - 0.1, at, at + 0.1], [100 * s for s in shares], "o", color=THIS)
     more.set_xticks(range(len(runs)), runs)
-    more.set(ylim=(0, 75), ylabel="letters guessed (%), by number of heads")
+    more.set(ylim=(0, 75), ylabel="letters guessed (%)", xlabel="heads")
+    more.set_title("trained with more heads")
+    fewer.set_title("one of eight heads removed")
     fewer.bar(range(8), [100 * share for share in lost], color=THIS, width=0.6)
     fewer.set(xticks=range(8), ylabel="points lost without head …", xlabel="head")
     means = [f"{heads} heads {100 * sum(s) / len(s):.0f}%" for heads, s in runs.items()]
     return show(
         figure,
-        title="After the same 1,200 steps, more heads guess more letters",
+        title="After the same 1,200 steps, more heads guess more letters on average",
         alt=f"Left, letters guessed, means of three seeds: {', '.join(means)}. Right, "
         "points lost without each of eight heads in turn: "
         f"{', '.join(f'{100 * share:.1f}' for share in lost)}.",

@@ -1,7 +1,6 @@
 """Page 20c: a model of Hugging Face under the probes, and models that are told less."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from textwrap import fill
 from typing import Any
 
@@ -59,35 +58,28 @@ MODELS = {
 
 
 def told(model: str, pad: bool, step: bool, loss: bool) -> str:
-    """Return three lines of a model's report, by what the probes are told of it.
+    """Return three lines of a model's report, told what the switches say and no more.
 
     Args:
         model: a name in ``MODELS``.
-        pad: whether they know the id of padding.
-        step: whether they can read on with its cache.
+        pad: whether the probes know the id of padding.
+        step: whether they can read on with its cache, and reorder it.
         loss: whether they have its loss.
     """
-    known = zip(ASKED, (pad, step, loss), strict=True)
-    lines = "\n".join(_line(model, name, one) for name, one in known)
-    return wrapped(lines.replace("gives no NaN", "gives finite numbers"))
-
-
-@cache
-def _line(model: str, name: str, known: bool) -> str:
-    """Return what one probe says of a model, if it's told what it needs or not."""
     with torch.random.fork_rng(devices=[]):
-        make, loss = MODELS[model]
+        make, cost = MODELS[model]
         f = make()
-        needs = {
-            "padding": {"pad": 0},
-            "cache": {"step": f.step, "reorder": f.reorder},
-            "loss": {"loss": loss, "pad": 0},
-        }
-        how = needs[name] if known else {}
-        return str(probes.probe(f, faults.texts(), only=(name,), **how)[name])
+        given = {"pad": 0} if pad else {}
+        given |= {"step": f.step, "reorder": f.reorder} if step else {}
+        given |= {"loss": cost} if loss else {}
+        report = probes.probe(f, faults.texts(), only=ASKED, **given)
+    said = "\n".join(map(str, report.outcomes))
+    # a frame with NaN in it is taken for a broken drawing
+    return wrapped(said.replace("gives no NaN", "gives finite numbers"))
 
 
-def failed(report: str) -> str:
-    """Return the first line of a report, and those of what failed."""
-    first, *lines = report.splitlines()
-    return "\n".join([first, *(line for line in lines if line.startswith("✗"))])
+def lines(report: str, *names: str) -> str:
+    """Return the first line of a report, and those of the probes with these names."""
+    first, *others = report.splitlines()
+    said = {line[2:].partition(":")[0]: line for line in others}
+    return "\n".join([first, *(said[name] for name in names)])

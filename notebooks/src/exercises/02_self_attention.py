@@ -27,7 +27,7 @@ from annotated.checks import check
 # | result | `(b, t, k)` | of the dtype of `x` |
 #
 # The scores are divided by $\tau$ alone, not by $\sqrt k$ as well. A loop over the
-# sequences passes, but you won't need one. `x` and `tau` must get gradients, and must not be changed.
+# sequences is accepted, but you won't need one. `x` and `tau` must get gradients, and must not be changed.
 #
 # *Example.* At $\tau = 1$ it is the `self_attention` of section 2.1; at
 # $\tau = \sqrt k$ the scaled one; and for a very large $\tau$, every output is the
@@ -98,7 +98,7 @@ def broken_attention(query, key, value):
 query = torch.tensor([[[2.0, 0.0]]])  # it matches the first of two keys
 key = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
 value = torch.tensor([[[1.0], [5.0]]])
-print(broken_attention(query, key, value))  # far from the first value
+print(broken_attention(query, key, value))  # can 1 and 5 average to that?
 
 # %% [markdown]
 # There are three faults. Write `attention(query, key, value)` without them, and without

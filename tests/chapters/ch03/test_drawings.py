@@ -100,12 +100,18 @@ def test_neighbours_and_the_rest_are_all_the_weight():
 
 
 def test_three_heads_are_watched_while_they_learn():
-    tokens = torch.tensor([[0, 48, 8, 49, 1]])
-    trained = torch.eye(5)[[4, 2, 0]]
-    by_step = ch03.learning(tokens, trained, [1.0, 1.0, 1.0])
+    torch.manual_seed(0)
+    by_step = ch03.learning(Giving(3))  # as if it were trained
     assert list(by_step) == [0, 25, 50, 100, 200, 400]
-    assert by_step[400][0] is trained and max(by_step[0][1]) < 0.2
+    assert torch.equal(by_step[400][0], by_step[0][0]) and max(by_step[0][1]) < 0.2
     assert min(by_step[200][1]) > 0.5
+    # means over sentences, in which a place has its head or hasn't
+    nouns = [0, 2, 4]
+    assert by_step[25][0].amax(dim=0)[nouns].min() < 0.4
+    assert by_step[200][0].amax(dim=0)[nouns].min() > 0.7
+    trained = torch.eye(5)[[4, 2, 0]]
+    said = text_of(ch03.part_ways(trained, [1.0, 0.5, 0.2]))
+    assert "who verb what to whom" in said and "whom 20%" in said
     apart, together = (trained, [1, 1, 1]), (trained[[0, 0, 2]], [0.4, 0.3, 0.6])
     said = text_of(ch03.parted({0: together, 25: together, 50: apart, 100: apart}))
     assert "from step 50 on" in said and "what waits longest" in said

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from annotated import probes
 from annotated.chapters.ch20 import drawings_b as ch20b
 from annotated.chapters.ch20 import faults, public, scorers, yours
 from annotated.probes import NAMES, Outcome
@@ -101,5 +102,15 @@ def test_what_is_not_told_is_not_asked_and_each_switch_finds_one():
         for name in yours.MODELS
     }  # fmt: skip
     assert found == {"1": [], "2": ["pad"], "3": ["cac"], "4": ["los"]}
-    short = "model: 1 failed\n✓ a: passed. x\n✗ b: failed. y"
-    assert yours.failed(short) == "model: 1 failed\n✗ b: failed. y"
+    short = "model: 1 failed\n✓ a: passed. x\n✗ b c: failed. y"
+    assert yours.lines(short, "b c") == "model: 1 failed\n✗ b c: failed. y"
+
+
+@pytest.mark.parametrize("pad", [False, True])
+def test_a_frame_says_what_the_call_with_its_switches_says(pad):
+    given = {"pad": 0} if pad else {}
+    given["loss"] = faults.padding_counts
+    said = probes.probe(faults.Small(), faults.texts(), only="loss", **given)["loss"]
+    assert (said.state == "failed") == pad
+    frame = yours.told("4", pad=pad, step=False, loss=True)
+    assert yours.wrapped(said) in frame
