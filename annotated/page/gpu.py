@@ -45,7 +45,7 @@ def attention_on_gpu() -> Html | None:
         measured = {(r["way"], r["length"]): r for r in rows if r["backward"]}
         ways = dict.fromkeys(way for way, _ in measured)
         return [
-            [way, *(number(measured.get((way, n)), "ms") for n in lengths)]
+            [way, *(_entry(measured.get((way, n)), "ms") for n in lengths)]
             for way in ways
         ]
 
@@ -61,9 +61,9 @@ def step_on_gpu() -> Html | None:
         return [
             [
                 f"{row['way']}, {row['batch']} texts",
-                number(row, "ms"),
-                number(row, "peak", 1e9, ".1f"),
-                number(row, "predicted", 1e9, ".1f"),
+                _entry(row, "ms"),
+                _entry(row, "peak", 1e9, ".1f"),
+                _entry(row, "predicted", 1e9, ".1f"),
             ]
             for row in rows
         ]
@@ -82,7 +82,7 @@ def decoding_on_gpu() -> Html | None:
             [
                 f"{batch}",
                 *(
-                    number(measured.get((batch, cache)), "tokens a second", 1, ",.0f")
+                    _entry(measured.get((batch, cache)), "tokens a second", 1, ",.0f")
                     for cache in (True, False)
                 ),
             ]
@@ -94,7 +94,7 @@ def decoding_on_gpu() -> Html | None:
     return gpu_table("decoding", header, cells, caption)
 
 
-def number(row: Row | None, key: str, unit: float = 1.0, style: str = ".3g") -> str:
+def _entry(row: Row | None, key: str, unit: float = 1.0, style: str = ".3g") -> str:
     """Return an entry of a ``row`` in a ``unit``; in words why there is none."""
     if row is None:
         return "not yet"
