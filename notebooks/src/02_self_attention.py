@@ -451,17 +451,17 @@ from annotated.page.notebook import say
 
 say(
     "The width that counts is the width of a *query*, in Transformers usually "
-    "64 to 128 ([chapter 3](03_multi_head_attention.ipynb) says why). With "
-    "entries of variance 1, a typical row at 64 loses more than half of its "
-    "gradient. **But a fresh `nn.Linear` makes smaller entries,** of variance "
+    "64 to 128. With entries of variance 1, a typical row at 64 loses more "
+    "than half of its gradient. **But a fresh `nn.Linear` makes smaller entries,** of variance "
     "1/3. With these, undivided scores pass on *more* gradient at 64, "
     f"{fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and less only in wide "
     f"vectors: at 512, {fresh[512][1]:.2f} instead of {fresh[512][0]:.2f}. What "
-    "√k buys is a row that starts equally undecided at every width. "
-    "[Page 2c](02c_soft_store.ipynb) trains a model with and without the factor."
+    "√k buys is a row that starts equally undecided at every width."
 )
 
 # %% [markdown]
+# [Page 2c](02c_soft_store.ipynb) trains a model with and without the factor.
+#
 # ## 2.5 What it's worth: *il* or *elle*?
 #
 # Back to the model at the top of the page. Every word has an embedding of width 16, and
