@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from annotated.page.frames import Html
 from annotated.page.notebook import show, show_table
 from annotated.page.plots import COLOURS, OTHER, THIS, name_lines
-from annotated.page.records import grouped
+from annotated.page.records import dots, grouped, span
 
 Record = Mapping[str, Any]
 BATCHES = {1: "one word at a time", 32: "32 words at a time"}
@@ -119,33 +119,43 @@ def check_verdict(record: Record) -> None:
 
 def distilled_table(record: Record) -> Html:
     """Show what mask-predict has wrong after the dictionary, and after a model."""
-    found = {(r["learned from"], r["rounds"]): r["words"] for r in record["rows"]}
+    runs = grouped(record["rows"], "learned from", "rounds")
     rows = [
         (
             {"dictionary": "the dictionary"}.get(name, "what a model wrote"),
             f"{targets:.2f}",
-            *(f"{found[name, rounds]:.1%}" for rounds in (1, 4, 10)),
+            *(
+                f"{dots((100 * r['words'] for r in runs[name, rounds]), '.1f')} %"
+                for rounds in (1, 4, 10)
+            ),
         )
         for name, targets in record["targets"].items()
     ]
-    header = ("learned from", "answers per word", "1 round", "4", "10")
-    return show_table(header, rows, "Words wrong by rounds, with one length. One seed.")
+    header = ("learned from", "answers per word", "1 round", "4 rounds", "10 rounds")
+    count = len(record["teachers"])
+    caption = f"Words wrong by rounds, with one length. {count} seeds."
+    return show_table(header, rows, caption)
 
 
 def distilled_words(record: Record) -> str:
     """Say what distillation changed, and what it didn't."""
-    once = {r["learned from"]: r for r in record["rows"] if r["rounds"] == 1}
-    before, after = once["dictionary"], once["model"]
-    gain = 100 * (before["words"] - after["words"])
-    assert gain > 1 and max(r["several_mixed"] for r in record["rows"]) < 0.02
+    runs = grouped(record["rows"], "learned from", "rounds")
+    before, after = (runs[name, 1] for name in ("dictionary", "model"))
+    gains = [
+        100 * (old["words"] - new["words"])
+        for old, new in zip(before, after, strict=True)
+    ]
+    mixed = [row["several_mixed"] for row in record["rows"]]
+    assert min(gains) > 0 and max(mixed) < 0.02
+    right = [100 * teacher["written_right"] for teacher in record["teachers"]]
     return (
-        f"One round gains {gain:.1f} percentage points, from a teacher that is right "
-        f"about {record['written_right']:.0%} of the words that it wrote. But not "
+        f"One round gains {span(gains, '.1f')} percentage points, from teachers that "
+        f"are right about {span(right, '.0f')} % of the words that they wrote. But not "
         f"because nothing is mixed any more: of {record['several']} test words with "
-        f"several answers of one length, one round mixes {before['several_mixed']:.1%} "
-        f"before and {after['several_mixed']:.1%} after. With a length that is "
-        "decided, and the likeliest sound everywhere, mixtures are rare here. Perhaps "
-        "the teacher gives rules with fewer exceptions; that we haven't measured."
+        f"several answers of one length, at most {max(mixed):.1%} are mixed, before "
+        "and after. With a length that is decided, and the likeliest sound everywhere, "
+        "mixtures are rare here. Perhaps the teacher gives rules with fewer "
+        "exceptions; that we haven't measured."
     )
 
 
