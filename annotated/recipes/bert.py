@@ -58,7 +58,8 @@ def read_bert(weights: Path, vocabulary: Path, config: BertConfig) -> GapFiller:
     """Return the BERT of two files.
 
     Args:
-        weights: in the format *safetensors*, as for :func:`annotated.weights.load_bert`.
+        weights: in the format *safetensors*, named as for
+            :func:`annotated.weights.load_bert`.
         vocabulary: a piece in each line; its id is the number of lines before it.
         config: of the model that is wanted.
 

@@ -452,10 +452,11 @@ from annotated.page.notebook import say
 say(
     "The width that counts is the width of a *query*, in Transformers usually "
     "64 to 128. With entries of variance 1, a typical row at 64 loses more "
-    "than half of its gradient. **But a fresh `nn.Linear` makes smaller entries,** of variance "
-    "1/3. With these, undivided scores pass on *more* gradient at 64, "
-    f"{fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and less only in wide "
-    f"vectors: at 512, {fresh[512][1]:.2f} instead of {fresh[512][0]:.2f}. What "
+    "than half of its gradient. **But a fresh `nn.Linear` makes smaller "
+    "entries,** of variance 1/3. With these, undivided scores pass on *more* "
+    f"gradient at 64, {fresh[64][1]:.2f} instead of {fresh[64][0]:.2f}, and "
+    f"less only in wide vectors: at 512, {fresh[512][1]:.2f} instead of "
+    f"{fresh[512][0]:.2f}. What "
     "√k buys is a row that starts equally undecided at every width."
 )
 
