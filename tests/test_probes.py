@@ -215,6 +215,7 @@ def test_a_test_may_require_soundness():
         require_sound(faults.NoMask(), texts(), only="future")
 
 
+@pytest.mark.slow
 def test_scores_of_honest_models_add_up_to_one():
     for honest in (faults.Scorer(), lambda x: faults.Scorer().taken(F.pad(x, (1, 0)))):
         report = probe(honest, texts(2, 6) % 4, vocabulary=4, only=["call", "scores"])

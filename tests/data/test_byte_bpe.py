@@ -121,6 +121,7 @@ def test_pieces(text, pieces):
     assert split_text(text) == pieces
 
 
+@pytest.mark.slow
 def test_pieces_are_those_of_the_pattern_of_the_paper_for_every_character():
     import regex
 

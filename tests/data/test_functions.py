@@ -66,6 +66,7 @@ class C:
     )
 
 
+@pytest.mark.slow
 def test_the_library_by_its_splits():
     functions = {split: library_functions(split) for split in SPLITS}
     assert all(len(functions[split]) > 500 for split in SPLITS)

@@ -26,6 +26,7 @@ from annotated.page.notebook import (
     cost,
     expect,
     recorded,
+    recorded_if_any,
     say,
     setup,
     show,
@@ -527,6 +528,11 @@ def test_a_recorded_run_is_read_with_where_it_comes_from(capsys):
         said
         == f"recorded {made['date']}: python -m benchmarks warmup (seeds 3, 4, 5)\n"
     )
+
+
+def test_a_record_that_nobody_has_made_is_none():
+    assert recorded_if_any("warmup") == recorded("warmup")
+    assert recorded_if_any("official/nobody") is None
 
 
 def test_a_page_shows_where_a_record_is_not_exact(tmp_path, monkeypatch, displayed):

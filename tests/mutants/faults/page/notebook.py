@@ -72,6 +72,8 @@ recorded
     [entry["seed"]] if "seed" in entry else [] -> []  # seeds not said
     {made['command']} -> {name}  # command not said
     made.get("exact", True) -> True  # a record that isn't exact not said
+recorded_if_any
+    if file.is_file() else None -> if True else None  # there must be a record
 cost
     time.process_time() -> time.perf_counter()  # seconds of the clock
     else 2**20 -> else 2**30  # unit
