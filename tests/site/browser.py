@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 # Project pages are hosted below a folder: a link to the host's root must fail here.
-SUBPATH = "/annotated-transformers/"
+SUBPATH = "/annotated-transformers/stable/"  # as 404.html has it
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SWITCHES = [
     "--no-sandbox",  # Chromium refuses its sandbox to root, as in containers
