@@ -102,6 +102,7 @@ def alike(given: dict[str, Answers]) -> dict[str, str]:
             mine[e][1]
             for e in same
             if mine[e][1] >= NEVER_TWICE
+            or BOOK in (one, other)  # however many have copied it
             or shared[e, mine[e][0]] <= max(2, RARE * answered[e])
         )
         if much >= MUCH or len(same) == len(both) >= SEVERAL:

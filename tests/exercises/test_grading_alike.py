@@ -114,3 +114,10 @@ def test_a_pair_shares_much_with_few_or_all_of_several(sizes, copied, named):
     for found in given.values():  # and of more that they share not all
         found["own"] = str(id(found)), LONG
     assert len(alike(given)) == (0 if sizes == [LONG] * 3 else named)
+
+
+def test_the_book_is_named_however_many_have_copied_it():
+    given = {f"s{n:02}": {"e": ("same", MUCH)} for n in range(20)}
+    assert alike(given) == {}  # all of them write that
+    named = alike(given | {BOOK: {"e": ("same", MUCH)}})
+    assert named == dict.fromkeys(given, f"{BOOK} (e)")
