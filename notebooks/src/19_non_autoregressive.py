@@ -295,6 +295,7 @@ expect(
     below=0.02,
     unlike=("in one round", mixed["1 round"]),
 )
+# %% Measured: word by word tags=["hide-input", "proof"]
 expect(
     "19-by-word",
     "Word by word, hardly any is.",

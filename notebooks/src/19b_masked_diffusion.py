@@ -233,7 +233,7 @@ ch19b.caches_table(more)
 # ## 19b.10 What to remember
 #
 # 1. Masked diffusion is filling masks, with a weight: $1/t$, or $N/n$. The weight makes it a bound; without it, numbers may fall below the entropy.
-# 2. Orders differ in what a round gets wrong together, and none changes what it has written. Masked again, a mistake is mended, if it's found: hiding at random found none here.
+# 2. Orders differ in what a round gets wrong together, and none changes what it has written. A mistake can be repaired by masking it again, if it's found; hiding at random didn't find any here.
 # 3. Ends, noise and caches are where implementations differ from their papers. Ask for each.
 
 # %% What this page cost tags=["hide-input", "proof"]

@@ -319,7 +319,7 @@ say(
 # The order isn't only about costs. **Each question takes the ones above for granted.** One batch by heart
 # says nothing while the loss asks for the wrong label: a model that copies its input learns that at once.
 #
-# ## 20.6 Six slips, told
+# ## 20.6 Six slips in detail
 #
 # This book follows five texts from the web about the Transformer and its code. Like all texts, they contain
 # slips, and nobody finds a slip by reading as surely as by running. We ran them all. Here are six, one of
